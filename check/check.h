@@ -140,6 +140,11 @@ larmor_status lmr_residuals_judge(const lmr_job *job, const lmr_residuals *r, do
  * An empty one if there is nothing. */
 larmor_status lmr_noise_scan_describe(const larmor_array *noise, int64_t readouts, char *line, size_t room);
 
+/* A line where the noise at the rim of k-space is not that of the noise scan; an empty one where it is.
+ *
+ * samples  whitened by W, of all coils */
+larmor_status lmr_noise_scan_at_rim(const larmor_samples *samples, const larmor_array *W, char *line, size_t room);
+
 /* Coils whose whitened samples have far more noise than the noise scan: out->noisier_coils and noise_ratio. An image
  * leaves noise at all radii alike, and differences along readouts at the edge of k-space have as much.
  *

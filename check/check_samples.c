@@ -314,8 +314,12 @@ static larmor_status check_whitening(larmor_source *source, const view *v, const
                  "noise at the rim of k-space is %.3g of what the noise scan predicts: its time per sample, its "
                  "bandwidth ratio or its amplification differs. opts.no_whitening leaves it out.",
                  level);
+    larmor_samples white = v->s;
+    white.kspace = copy;
+    LMR_TRY(lmr_noise_scan_at_rim(&white, W, line, sizeof line));
+    if (*line) lmr_note(f, LARMOR_WARNING, "noise-scan", "%s", line);
     if (level > 5)
-        lmr_note(f, LARMOR_WARNING, "noise-scan",
+        lmr_note(f, LARMOR_NOTE, "noise-scan",
                  "the rim of k-space has %.3g times the noise that the noise scan predicts: signal, interference, or "
                  "another amplification.",
                  level);

@@ -222,7 +222,8 @@ larmor_status lmr_coil_step_find(const larmor_array *kspace, const larmor_array 
                                  const larmor_description *lines, larmor_description *found)
 {
     LMR_TRY(larmor_compare_coil_steps(kspace, traj, found));
-    if (lines->is_clear && !strncmp(lines->name, "an object ", 10)) found->is_clear = 0;
+    if (lines->is_clear && (!strncmp(lines->name, "an object ", 10) || !strncmp(lines->name, "another phase", 13)))
+        found->is_clear = 0;
     return LARMOR_OK;
 }
 

@@ -325,6 +325,8 @@ static larmor_status compare_lead(larmor_recon *r)
     int made;
     LMR_TRY(lmr_enter(&r->events, "description"));
     LMR_TRY(lmr_group_average(job, index, &samples, &made, &cartesian));
+    r->facts.lead_is_seen = 1;
+    r->facts.lead_echo = cartesian.faults.echo_distance;
     larmor_status st = compare_repeats(r, &samples);
     if (!st) st = compare_lines(r, &samples, cartesian.on_grid);
     int explained = 0;

@@ -33,6 +33,21 @@ void lmr_describe_echo(const larmor_sample_faults *f, char *line, size_t room)
              f->echo_distance);
 }
 
+/* Of the distance that another echo has, where it is in proportion to the echo times. */
+#define MAX_OFF_PROPORTION 0.25
+#define MIN_ECHO_RATIO 1.2
+#define LEAST_NAMED 3. /* cycles per field of view; less is 0 in larmor_sample_faults */
+
+void lmr_echo_is_of_field(double first_ms, double first_distance, double echo_ms, larmor_sample_faults *f)
+{
+    const double expected = f->echo_distance * first_ms / echo_ms;
+    if (!(f->echo_distance > 0 && first_ms > 0 && echo_ms > MIN_ECHO_RATIO * first_ms)) return;
+    const double off = first_distance > 0 ? fabs(first_distance - expected) : fmax(0, expected - LEAST_NAMED);
+    if (off > MAX_OFF_PROPORTION * expected) return;
+    f->echo_hz = 1e3 * f->echo_distance / echo_ms;
+    f->echo_distance = 0;
+}
+
 void lmr_describe_copied(const larmor_sample_faults *f, char *line, size_t room)
 {
     snprintf(line, room,
@@ -103,4 +118,5 @@ void lmr_sample_faults_join(const larmor_sample_faults *more, larmor_sample_faul
     all->clipped += more->clipped;
     all->spikes += more->spikes;
     all->echo_distance = fmax(before.echo_distance, more->echo_distance);
+    all->echo_hz = fmax(before.echo_hz, more->echo_hz);
 }

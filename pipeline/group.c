@@ -51,11 +51,24 @@ static larmor_status weights_of(lmr_job *job, int index, lmr_frame *frame)
     return LARMOR_OK;
 }
 
-static larmor_status look_for_samples(lmr_frame *frame)
+static larmor_status look_for_samples(int may_be_empty, lmr_frame *frame)
 {
-    double size;
-    LMR_TRY(larmor_nrm2(frame->samples.kspace, &size));
-    frame->is_empty = size == 0;
+    LMR_TRY(larmor_nrm2(frame->samples.kspace, &frame->size));
+    frame->is_empty = may_be_empty && frame->size == 0;
+    return LARMOR_OK;
+}
+
+/* Echoes that a field displaces need no warning of gradients. */
+static larmor_status look_at_field(const lmr_job *job, lmr_frame *frame)
+{
+    const larmor_raw_info *info = &job->facts->info;
+    const int echo = frame->group.contrast;
+    larmor_group lead;
+    if (!job->facts->lead_is_seen || !(frame->cartesian.faults.echo_distance > 0)) return LARMOR_OK;
+    LMR_TRY(lmr_source_group(job->facts->source, job->facts->lead, &lead));
+    if (echo < info->echoes && lead.contrast < info->echoes)
+        lmr_echo_is_of_field(info->echo_ms[lead.contrast], job->facts->lead_echo, info->echo_ms[echo],
+                             &frame->cartesian.faults);
     return LARMOR_OK;
 }
 
@@ -83,10 +96,11 @@ static larmor_status open_frame(lmr_job *job, int index, int may_be_empty, lmr_f
     frame->grid = job->facts->grid[index];
     LMR_TRY(lmr_group_samples(job, index, samples, &made, &frame->cartesian));
     LMR_OR(fail, lmr_trajectory_cache_find(job, frame, &frame->cached));
-    if (may_be_empty) LMR_OR(fail, look_for_samples(frame));
+    LMR_OR(fail, look_for_samples(may_be_empty, frame));
     if (frame->is_empty) return LARMOR_OK;
     result->outside += samples->outside;
     if (job->facts->whitening) frame->cartesian.faults.noisy = 0; /* the noise scan weighs them */
+    LMR_OR(fail, look_at_field(job, frame));
     lmr_sample_faults_join(&frame->cartesian.faults, &result->faults);
     result->made_traj |= made;
     result->ffts = frame->cartesian.on_grid;

@@ -434,6 +434,11 @@ static void report_image_warnings(larmor_recon *r, const char *name, const larmo
             said |= kind == other;
         if (!said) lmr_warn(&r->events, "%s: %s", name, line);
     }
+    if (now->faults.echo_hz > 0 && !(before && before->faults.echo_hz > 0))
+        lmr_log(&r->events,
+                "%s: the signal peaks away from the centre of k-space in proportion to the echo time: the frequency "
+                "differs by some %.2g Hz from one edge of the field of view to the other, and gradients are not late",
+                name, now->faults.echo_hz);
 }
 
 static const char *way_of(const larmor_recon_report *report)

@@ -281,6 +281,14 @@ static larmor_status look_beyond_set(const lmr_job *job, const lmr_solution *p, 
     return LARMOR_OK;
 }
 
+/* 1 if the weight is that of an earlier image: another contrast loses no more than that one, so that the intensities
+ * of both compare. */
+static int is_bound(const lmr_solution *p, const larmor_choice *choice, double unit)
+{
+    if (!(p->bound.weight > 0)) return 0;
+    return (p->bound.is_most && choice->weight >= p->bound.weight) || lmr_solution_is_unpredicted(p, choice, unit);
+}
+
 /* The weight as result->lambda_from says; r: NULL for conjugate gradients. A kept weight is there already. */
 static larmor_status search_weight(const lmr_job *job, lmr_solution *p, const larmor_regulariser *r, double unit,
                                    const larmor_solve_opts *solve, larmor_recon_report *result)
@@ -291,6 +299,9 @@ static larmor_status search_weight(const lmr_job *job, lmr_solution *p, const la
         if (lmr_solution_predicts_none(job, &result->choice)) {
             result->lambda_from = LARMOR_LAMBDA_NONE;
             result->weight = TIKHONOV_FLOOR * unit;
+        } else if (is_bound(p, &result->choice, unit)) {
+            result->lambda_from = LARMOR_LAMBDA_FROM_SCAN;
+            result->weight = p->bound.weight;
         } else if (lmr_solution_is_unpredicted(p, &result->choice, unit)) {
             result->lambda_from = LARMOR_LAMBDA_UNPREDICTED;
             LMR_TRY(lmr_solution_noise(job, p));

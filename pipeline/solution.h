@@ -17,7 +17,8 @@ typedef struct lmr_solution {
     int is_searched;         /* 1: the weight has been chosen with the method or the weight in time */
     larmor_prox *set;        /* what x is held to, or NULL */
     larmor_array *x;
-    int is_begun; /* 1: x is the best image of the search for the weight */
+    lmr_weight_bounds bound; /* of the weight that is chosen */
+    int is_begun;            /* 1: x is the best image of the search for the weight */
 } lmr_solution;
 
 /* p->noise is there afterwards. */

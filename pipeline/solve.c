@@ -96,7 +96,7 @@ static larmor_status lower_to_lines(lmr_job *job, const lmr_solution *p, larmor_
     double level = kept && chosen->scale > 0 ? chosen->of_lines * job->found.scale / chosen->scale : 0;
     if (job->facts->coils == 1 || noise_is_known(job, p->frames, p->count, &result->coverage)) return LARMOR_OK;
     if (!kept && !p->frames->weights) LMR_TRY(lmr_noise_of_lines(job, p->frames, &level));
-    if (result->lambda_from == LARMOR_LAMBDA_FROM_DATA) chosen->of_lines = level;
+    if (result->lambda_from == LARMOR_LAMBDA_FROM_DATA && lmr_weight_is_base(job, result)) chosen->of_lines = level;
     if (lmr_lines_have_less(job, level, result->noise)) lmr_misfit_set_noise(level, result);
     return LARMOR_OK;
 }
@@ -124,7 +124,7 @@ static larmor_status measure_misfit(lmr_job *job, lmr_solution *p, const larmor_
 {
     const int kept = result->lambda_from == LARMOR_LAMBDA_FROM_SCAN && lmr_weight_holds(job, p->frames, p->count);
     const int chosen = result->lambda_from == LARMOR_LAMBDA_FROM_DATA;
-    double taken = kept ? job->found.decided.chosen.taken : 0;
+    double taken = kept && lmr_weight_is_base(job, result) ? job->found.decided.chosen.taken : 0;
     if (job->events->trial || result->interrupted || job->found.follow.on) return LARMOR_OK;
     const lmr_solved solved = {.frames = p->frames,
                                .count = p->count,
@@ -150,7 +150,7 @@ static larmor_status measure_misfit(lmr_job *job, lmr_solution *p, const larmor_
         return LARMOR_OK;
     }
     LMR_TRY(st);
-    if (chosen || kept) job->found.decided.chosen.taken = taken;
+    if ((chosen || kept) && lmr_weight_is_base(job, result)) job->found.decided.chosen.taken = taken;
     return LARMOR_OK;
 }
 
@@ -268,6 +268,7 @@ static larmor_status iterate(lmr_job *job, const lmr_frame *frames, int count, d
     if (job->facts->slabs || chosen || (kept && !lmr_weight_holds(job, frames, count)))
         LMR_OR(done, lmr_solution_noise(job, &p));
     if (kept) LMR_OR(done, lmr_weight_kept(job, frames, count, p.A, p.noise, result));
+    if (chosen) LMR_OR(done, lmr_weight_bound(job, frames, count, p.A, p.noise, &p.bound));
     if (result->lambda_from == LARMOR_LAMBDA_FROM_DATA && !lmr_keep_unfinished(job))
         LMR_OR(done, prepare_choice(job, frames, count, &p, result));
     if (result->lambda_from == LARMOR_LAMBDA_FROM_DATA && !lmr_keep_unfinished(job))
@@ -278,7 +279,9 @@ static larmor_status iterate(lmr_job *job, const lmr_frame *frames, int count, d
     if ((p.held.A && is_one_coil_full(job, frames, count)) || (frames->cartesian.on_grid && !is_full))
         result->choice.intensity = 0;
     result->preconditioned = p.C && job->facts->precondition >= 0;
-    if (!st && result->lambda_from == LARMOR_LAMBDA_FROM_DATA)
+    if (!st && chosen && p.bound.is_most)
+        lmr_weight_keep_part(job, frames, &p.bound, result->weight);
+    else if (!st && result->lambda_from == LARMOR_LAMBDA_FROM_DATA)
         st = lmr_weight_keep(job, frames, count, p.A, p.noise, result);
     if (st == LARMOR_STOPPED && result->solver.iters > 0 && !lmr_slabs_failed(job)) {
         result->interrupted = 1;

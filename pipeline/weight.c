@@ -11,6 +11,8 @@
 LMR_OWNS(larmor_regulariser, larmor_regulariser_free)
 
 #define MAX_DATA_RATIO 1.5 /* times the data of another image: a weight that was chosen from it still holds */
+/* The same of the size of another slice's samples (docs/records/choosing.md, "Slices and echoes"). */
+#define MAX_SIZE_RATIO 1.5
 
 /* ---- the noise that weights are found by ---- */
 
@@ -35,28 +37,63 @@ static double data_of(const lmr_job *job, const lmr_frame *frames, int count)
     return data;
 }
 
-lmr_weight_conditions lmr_weight_conditions_of(const lmr_job *job, const lmr_frame *frames, int count)
+/* 1 if images of different contrasts are solved by themselves, each by one penalty. */
+static int has_contrasts(const lmr_job *job, int count)
 {
-    return (lmr_weight_conditions){.known = 1,
-                                   .data = data_of(job, frames, count),
-                                   .scale = job->found.scale,
-                                   .encoding = frames[0].group.encoding};
+    return count == 1 && !job->facts->sets && !job->facts->basis && !job->settings->opts.prior &&
+           !job->found.follow.on && !strchr(job->found.method.name, '+');
 }
 
-larmor_lambda_from lmr_weight_origin_of(const lmr_job *job, const lmr_weight *known, const lmr_weight_conditions *now)
+lmr_weight_conditions lmr_weight_conditions_of(const lmr_job *job, const lmr_frame *frames, int count)
+{
+    const double data = data_of(job, frames, count);
+    double square = 0;
+    for (int i = 0; i < count && !job->facts->slabs && !job->found.follow.on; i++)
+        square += frames[i].size * frames[i].size;
+    return (lmr_weight_conditions){.known = 1,
+                                   .data = data,
+                                   .scale = job->found.scale,
+                                   .encoding = frames[0].group.encoding,
+                                   .slice = frames[0].group.slice,
+                                   .contrast = has_contrasts(job, count) ? frames[0].group.contrast : -1,
+                                   .size = sqrt(square / data)};
+}
+
+static int are_near(double a, double b, double most)
+{
+    return a < most * b && b < most * a;
+}
+
+/* 1 if the weight was chosen from images like these, whatever their contrast. */
+static int is_alike(const lmr_weight *known, const lmr_weight_conditions *now)
+{
+    const int is_data_alike =
+        now->data == known->data || (known->unit > 0 && are_near(now->data, known->data, MAX_DATA_RATIO));
+    const int is_size_alike = now->slice == known->slice || !(now->size > 0 && known->size > 0) ||
+                              now->contrast != known->contrast || are_near(now->size, known->size, MAX_SIZE_RATIO);
+    return known->weight > 0 && known->scale == now->scale && known->encoding == now->encoding && is_data_alike &&
+           is_size_alike;
+}
+
+/* Of the known weight, that images of this contrast take; 0: they have not been asked yet. */
+static double part_of(const lmr_weight *known, int contrast)
+{
+    if (contrast < 0 || known->contrast < 0 || contrast == known->contrast || contrast >= LMR_CONTRASTS) return 1;
+    return known->part[contrast];
+}
+
+static larmor_lambda_from origin_of(const lmr_job *job, const lmr_weight *known, const lmr_weight_conditions *now)
 {
     if (job->settings->opts.lambda_mode != LARMOR_LAMBDA_AUTO) return LARMOR_LAMBDA_FROM_CALLER;
     if (!lmr_chooses(job)) return LARMOR_LAMBDA_FROM_NOISE;
-    const double ratio = known->weight > 0 ? now->data / known->data : 0;
-    const int alike = known->scale == now->scale &&
-                      (ratio == 1 || (known->unit > 0 && ratio < MAX_DATA_RATIO && ratio > 1 / MAX_DATA_RATIO));
-    return alike && known->encoding == now->encoding ? LARMOR_LAMBDA_FROM_SCAN : LARMOR_LAMBDA_FROM_DATA;
+    return is_alike(known, now) && part_of(known, now->contrast) > 0 ? LARMOR_LAMBDA_FROM_SCAN
+                                                                     : LARMOR_LAMBDA_FROM_DATA;
 }
 
 larmor_lambda_from lmr_weight_origin(const lmr_job *job, const lmr_frame *frames, int count)
 {
     const lmr_weight_conditions now = lmr_weight_conditions_of(job, frames, count);
-    return lmr_weight_origin_of(job, &job->found.decided.chosen, &now);
+    return origin_of(job, &job->found.decided.chosen, &now);
 }
 
 /* What a weight is proportional to where the noise or the number of samples differ: the power of the noise for |x|^2,
@@ -82,14 +119,18 @@ larmor_status lmr_weight_keep(lmr_job *job, const lmr_frame *frames, int count, 
 {
     double unit;
     LMR_TRY(weight_unit(job, A, noise, &unit));
+    const lmr_weight_conditions now = lmr_weight_conditions_of(job, frames, count);
     job->found.decided.chosen = (lmr_weight){.weight = result->weight,
                                              .noise = result->noise,
                                              .unit = unit,
-                                             .data = data_of(job, frames, count),
-                                             .scale = job->found.scale,
+                                             .data = now.data,
+                                             .scale = now.scale,
                                              .largest = result->largest,
                                              .choice = result->choice,
-                                             .encoding = frames[0].group.encoding,
+                                             .encoding = now.encoding,
+                                             .slice = now.slice,
+                                             .contrast = now.contrast,
+                                             .size = now.size,
                                              .method = job->found.decided.chosen.method,
                                              .linear = job->found.decided.chosen.linear};
     if (job->facts->automatic && !job->found.decided.chosen.method.name[0])
@@ -116,9 +157,67 @@ larmor_status lmr_weight_kept(const lmr_job *job, const lmr_frame *frames, int c
         LMR_TRY(weight_unit(job, A, noise, &unit));
     else
         result->largest = known->largest;
+    const int contrast = lmr_weight_conditions_of(job, frames, count).contrast;
+    const double part = part_of(known, contrast);
     result->choice = known->choice;
-    result->weight = known->weight * (unit == known->unit ? 1 : unit / known->unit);
+    result->weight = known->weight * (part > 0 ? part : 1) * (unit == known->unit ? 1 : unit / known->unit);
     return LARMOR_OK;
+}
+
+larmor_status lmr_weight_bound(const lmr_job *job, const lmr_frame *frames, int count, larmor_op *A,
+                               const larmor_array *noise, lmr_weight_bounds *bound)
+{
+    lmr_weight_conditions now = lmr_weight_conditions_of(job, frames, count);
+    const lmr_weight *known = &job->found.decided.chosen;
+    larmor_recon_report kept = {.weight = 0};
+    *bound = (lmr_weight_bounds){.is_most = is_alike(known, &now)};
+    now.slice = known->slice;
+    if (!is_alike(known, &now)) return LARMOR_OK;
+    LMR_TRY(lmr_weight_kept(job, frames, count, A, noise, &kept));
+    bound->weight = kept.weight;
+    return LARMOR_OK;
+}
+
+void lmr_weight_keep_part(lmr_job *job, const lmr_frame *frame, const lmr_weight_bounds *bound, double weight)
+{
+    const int contrast = lmr_weight_conditions_of(job, frame, 1).contrast;
+    if (contrast >= 0 && contrast < LMR_CONTRASTS && bound->weight > 0)
+        job->found.decided.chosen.part[contrast] = weight / bound->weight;
+}
+
+int lmr_weight_is_base(const lmr_job *job, const larmor_recon_report *result)
+{
+    return result->weight == job->found.decided.chosen.weight;
+}
+
+/* ---- weights that several devices chose ---- */
+
+static int same_weight(const lmr_weight *a, const lmr_weight *b)
+{
+    return a->weight == b->weight && a->noise == b->noise && a->unit == b->unit && a->data == b->data &&
+           a->scale == b->scale && a->largest == b->largest && a->encoding == b->encoding && a->linear == b->linear &&
+           a->slice == b->slice && a->contrast == b->contrast && a->size == b->size &&
+           !strcmp(a->method.name, b->method.name);
+}
+
+int lmr_weight_guess_holds(const lmr_job *job, const lmr_weight *known, const lmr_weight *guess,
+                           const lmr_weight_conditions *now, larmor_lambda_from from)
+{
+    const larmor_lambda_from origin = origin_of(job, known, now);
+    const int chosen = origin == LARMOR_LAMBDA_FROM_SCAN || origin == LARMOR_LAMBDA_FROM_DATA;
+    if (origin != origin_of(job, guess, now) || is_alike(known, now) != is_alike(guess, now)) return 0;
+    if (chosen && (is_alike(known, now) || from == LARMOR_LAMBDA_FROM_SCAN) && !same_weight(known, guess)) return 0;
+    return origin != LARMOR_LAMBDA_FROM_SCAN || part_of(known, now->contrast) == part_of(guess, now->contrast);
+}
+
+void lmr_weight_take(const lmr_weight *before, const lmr_weight *after, lmr_weight *known)
+{
+    if (!same_weight(before, after)) {
+        *known = *after;
+        return;
+    }
+    for (int i = 0; i < LMR_CONTRASTS; i++)
+        if (after->part[i] != before->part[i]) known->part[i] = after->part[i];
 }
 
 /* ---- samples that are held out ---- */

@@ -12,8 +12,6 @@ larmor_lambda_from lmr_weight_origin(const lmr_job *job, const lmr_frame *frames
 
 /* The same of frames that are not at hand, beside a weight that is known. */
 lmr_weight_conditions lmr_weight_conditions_of(const lmr_job *job, const lmr_frame *frames, int count);
-larmor_lambda_from lmr_weight_origin_of(const lmr_job *job, const lmr_weight *known,
-                                        const lmr_weight_conditions *now);
 
 /* Keep the weight of these frames for those of the scan that follow. */
 larmor_status lmr_weight_keep(lmr_job *job, const lmr_frame *frames, int count, larmor_op *A,
@@ -28,6 +26,29 @@ int lmr_weight_holds(const lmr_job *job, const lmr_frame *frames, int count);
 /* The kept weight for these frames; those with as many samples have the very same, and need no noise. */
 larmor_status lmr_weight_kept(const lmr_job *job, const lmr_frame *frames, int count, larmor_op *A,
                               const larmor_array *noise, larmor_recon_report *result);
+
+/* What a weight that the image chooses for itself is held to. */
+typedef struct lmr_weight_bounds {
+    double weight; /* kept, of images with as many samples; 0: there is none */
+    int is_most;   /* 1: of another contrast of such an image, which takes no larger one; 0: of another slice, for
+                    * images that predict nothing */
+} lmr_weight_bounds;
+
+larmor_status lmr_weight_bound(const lmr_job *job, const lmr_frame *frames, int count, larmor_op *A,
+                               const larmor_array *noise, lmr_weight_bounds *bound);
+
+/* Keep the weight of a contrast beside the one that it was held to. */
+void lmr_weight_keep_part(lmr_job *job, const lmr_frame *frame, const lmr_weight_bounds *bound, double weight);
+
+/* 1 if the image's weight is the kept one as it is. */
+int lmr_weight_is_base(const lmr_job *job, const larmor_recon_report *result);
+
+/* 1 if an image's weight, which came from there, is the same beside the known weight as beside the guess. */
+int lmr_weight_guess_holds(const lmr_job *job, const lmr_weight *known, const lmr_weight *guess,
+                           const lmr_weight_conditions *now, larmor_lambda_from from);
+
+/* What an image has changed of the kept weight becomes known. */
+void lmr_weight_take(const lmr_weight *before, const lmr_weight *after, lmr_weight *known);
 
 /* What weights and methods are compared on. */
 typedef struct lmr_searched {

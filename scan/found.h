@@ -18,6 +18,8 @@ typedef struct lmr_method {
     unsigned takes; /* of a penalty, as in larmor_regulariser_info */
 } lmr_method;
 
+enum { LMR_CONTRASTS = 16 }; /* that have weights of their own; those beyond share that of their slice */
+
 /* A weight that was chosen, for the images of the scan that follow. */
 typedef struct lmr_weight {
     double weight, noise; /* as in larmor_recon_report, but the noise as it was measured first */
@@ -29,8 +31,10 @@ typedef struct lmr_weight {
     double
         largest; /* as in larmor_recon_report: of another image with as many samples it differs by its maps alone */
     larmor_choice choice;
-    int encoding;
-    larmor_method_choice method; /* for all images of the scan; without a name: not chosen yet */
+    int encoding, slice, contrast; /* that it was chosen from; contrast -1: all share it */
+    double size;                   /* root mean square of the samples that it was chosen from; 0: not compared */
+    double part[LMR_CONTRASTS];    /* of the weight, that other contrasts of such slices take; 0: not known yet */
+    larmor_method_choice method;   /* for all images of the scan; without a name: not chosen yet */
     double linear; /* samples of an image that is one FFT of each coil, as others of a whole grid with as many are
                     * whatever the method of the rest; 0: there is none */
 } lmr_weight;
@@ -40,7 +44,8 @@ typedef struct lmr_weight_conditions {
     int known;   /* 1: it was asked for */
     double data; /* samples of all coils */
     double scale;
-    int encoding;
+    int encoding, slice, contrast; /* contrast -1: not compared */
+    double size;                   /* root mean square of the samples; 0: not compared */
 } lmr_weight_conditions;
 
 /* The angles of spokes where the file stores no trajectory, decided once for all images of a scan. */

@@ -48,6 +48,7 @@ typedef struct lmr_frame {
     larmor_array *phase;    /* [image...], of the job's precision: known before the image; or NULL */
     int has_phase;          /* 1: the solution is an image without that phase, nearly real: */
     double off_phase;       /* its imaginary part relative to all of it */
+    double size;            /* the norm of the samples, before weights */
     int is_empty;           /* 1: samples are all 0, and what is made of them was left out */
     lmr_cartesian cartesian;
     larmor_segments *segments;       /* of off-resonance, or NULL */

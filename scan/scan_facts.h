@@ -18,6 +18,8 @@ typedef struct lmr_scan_facts {
                                 * does not whiten; or NULL */
     larmor_array *compression; /* [coils, info.coils(, voxels along the readouts)], or NULL */
     larmor_compression_report compressed;
+    int lead_is_seen;         /* 1: lead_echo is known, */
+    double lead_echo;         /* echo_distance of that group's samples */
     int lead;                 /* the group by whose data is decided what suits all images (scan/series.h) */
     int coils;                /* virtual ones, or info.coils: of samples and maps from here on */
     larmor_array *given;      /* the caller's maps, not whitened yet, or NULL; maps_method finds those beyond them */

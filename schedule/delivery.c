@@ -54,13 +54,6 @@ static int is_next(const lmr_devices *d, int series)
     return lmr_task_of(d, series)->state != LMR_TASK_KEPT;
 }
 
-static int same_weight(const lmr_weight *a, const lmr_weight *b)
-{
-    return a->weight == b->weight && a->noise == b->noise && a->unit == b->unit && a->data == b->data &&
-           a->scale == b->scale && a->largest == b->largest && a->encoding == b->encoding && a->linear == b->linear &&
-           !strcmp(a->method.name, b->method.name);
-}
-
 static int same_spokes(const lmr_spoke_angles *a, const lmr_spoke_angles *b)
 {
     return a->decided == b->decided && a->angle == b->angle && a->turn == b->turn;
@@ -72,11 +65,10 @@ int lmr_guess_holds(const lmr_job *job, const lmr_series_state *known, const lmr
     if (job->facts->automatic && known->chosen.method.name[0] &&
         strcmp(known->chosen.method.name, before->chosen.method.name) != 0)
         return 0;
-    if (t->found.weight_conditions.known) {
-        const larmor_lambda_from origin = lmr_weight_origin_of(job, &known->chosen, &t->found.weight_conditions);
-        if (origin != lmr_weight_origin_of(job, &before->chosen, &t->found.weight_conditions)) return 0;
-        if (origin == LARMOR_LAMBDA_FROM_SCAN && !same_weight(&known->chosen, &before->chosen)) return 0;
-    }
+    if (t->found.weight_conditions.known &&
+        !lmr_weight_guess_holds(job, &known->chosen, &before->chosen, &t->found.weight_conditions,
+                                t->result.report.lambda_from))
+        return 0;
     if (known->spokes.decided && after->spokes.decided && !same_spokes(&known->spokes, &after->spokes)) return 0;
     return known->density == LARMOR_DENSITY_AUTO || after->density == LARMOR_DENSITY_AUTO ||
            known->density == after->density;
@@ -85,7 +77,7 @@ int lmr_guess_holds(const lmr_job *job, const lmr_series_state *known, const lmr
 static void take_decisions(lmr_devices *d, const lmr_task *t)
 {
     lmr_series_state *known = &d->known;
-    if (!same_weight(&t->before.chosen, &t->found.decided.chosen)) known->chosen = t->found.decided.chosen;
+    lmr_weight_take(&t->before.chosen, &t->found.decided.chosen, &known->chosen);
     if (!known->spokes.decided) known->spokes = t->found.decided.spokes;
     if (known->density == LARMOR_DENSITY_AUTO) known->density = t->found.decided.density;
     d->recon->job.found.decided = *known;

@@ -298,6 +298,22 @@ static larmor_status plan_memory(larmor_recon *r)
                                                                   : LARMOR_OK;
 }
 
+/* Before virtual coils are made of them. */
+static larmor_status check_noise_scan(larmor_recon *r)
+{
+    lmr_job *job = &r->job;
+    larmor_samples samples;
+    lmr_cartesian cartesian;
+    char line[512];
+    int made;
+    if (!job->facts->whitening || job->facts->slabs) return LARMOR_OK;
+    LMR_TRY(lmr_group_average(job, r->facts.lead, &samples, &made, &cartesian));
+    const larmor_status st = lmr_noise_scan_at_rim(&samples, job->facts->whitening, line, sizeof line);
+    lmr_samples_release(job, r->facts.lead, &samples, made, &cartesian);
+    if (!st && *line) lmr_warn(&r->events, "%s", line);
+    return st;
+}
+
 /* Reading takes what no plan makes smaller, so that is refused before it. */
 static larmor_status compress(larmor_recon *r)
 {
@@ -306,6 +322,7 @@ static larmor_status compress(larmor_recon *r)
     const larmor_status st = expect_room(r, LMR_SLABS_OF_ONE_COIL);
     r->facts.coils = coils;
     LMR_TRY(st);
+    LMR_TRY(check_noise_scan(r));
     LMR_TRY(lmr_find_compression(r));
     if (r->facts.slabs) lmr_slabs_take(r); /* of all coils */
     return LARMOR_OK;

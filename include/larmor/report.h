@@ -105,6 +105,8 @@ typedef struct larmor_sample_faults {
     int clipped_coil, spike_coil;
     double echo_distance; /* from k = 0 to where readouts that pass it have most signal, the median, in cycles per
                         * field of view, where it is more than 3; else 0 */
+    double echo_hz; /* the same where it grows with the echo time, over that: what the frequency differs by from one
+                     * edge of the field of view to the other; echo_distance is 0 then */
     double carrier; /* power of one frequency in the outer part of readouts over that of the others, where it is more
                   * than 10 */
     double carrier_frequency; /* cycles per sample; 0: an offset of the receiver, the same in all samples */

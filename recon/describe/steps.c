@@ -88,12 +88,14 @@ static const double max_left = 0.55;                        /* of what others do
 static const double min_side = 1e-3;                        /* of the signal: the least on one side of a step, or: */
 static const double max_one_sided = 3;                      /* of the energy with a shift. Right 10, moved ones 2 */
 static const double min_gain_fall[] = {INFINITY, 1.6, 1.4}; /* of one coil, two, more */
-static const double min_shift_energy = 1;                   /* over what the others have */
-static const double min_gain_energy = 4;                    /* over what the others have */
-static const double ridge = 1e-5;                           /* of the mean eigenvalue, added to all */
-static const double widest_shift = 0.09;                    /* fields of view */
-static const double first_step = 0.045;                     /* fields of view, of the search */
-static const double last_step = 0.005;                      /* fields of view, of the search */
+/* With a phase over that with a shift, which has one number more. */
+static const double max_phase_energy = 1.03;
+static const double min_shift_energy = 1; /* over what the others have */
+static const double min_gain_energy = 4;  /* over what the others have */
+static const double ridge = 1e-5;         /* of the mean eigenvalue, added to all */
+static const double widest_shift = 0.09;  /* fields of view */
+static const double first_step = 0.045;   /* fields of view, of the search */
+static const double last_step = 0.005;    /* fields of view, of the search */
 static const double gains[] = {0.4, 0.5, 0.63, 1.6, 2, 2.5};
 
 typedef struct shift {
@@ -136,9 +138,9 @@ static void solve_lower(const step *s, double complex *v)
     }
 }
 
-/* The windows across line q with the lines from it on shifted back; part: -1 those before it alone, 1 those from
- * it on alone. */
-static void take_across(const step *s, int64_t q, double along, double across, int part)
+/* The windows across line q with the lines from it on shifted back and turned; part: -1 those before it alone, 1
+ * those from it on alone. */
+static void take_across(const step *s, int64_t q, double along, double across, double complex turn, int part)
 {
     const lmr_line_block *b = s->b;
     double complex turn_x[SIDE], turn_y[LINES];
@@ -150,7 +152,7 @@ static void take_across(const step *s, int64_t q, double along, double across, i
             for (int64_t i = 0; i < s->rows; i++) {
                 const int64_t line = y + i / KERNEL % KERNEL;
                 const int late = line >= q;
-                const double complex v = late ? turn_x[x + i % KERNEL] * turn_y[line] : 1;
+                const double complex v = late ? turn * turn_x[x + i % KERNEL] * turn_y[line] : 1;
                 *to++ = part == (late ? -1 : 1) ? 0 : v * sample_of(b, x, y, i);
             }
 }
@@ -165,7 +167,7 @@ static double energy_of(const double complex *x, int64_t count)
 /* Of a window across line q, on average, over what the others have. */
 static double energy_across(const step *s, int64_t q, double along, double across)
 {
-    take_across(s, q, along, across, 0);
+    take_across(s, q, along, across, 1, 0);
     for (int64_t w = 0; w < WINDOWS; w++) solve_lower(s, s->across + s->rows * w);
     return energy_of(s->across, s->rows * WINDOWS) / (double)(s->rows * WINDOWS);
 }
@@ -192,18 +194,24 @@ static shift find_shift(const step *s, int64_t q)
     return best;
 }
 
-/* The most that another gain lowers the energy of the windows across line q, relative to their own; *gain: that
- * one. */
-static double find_gain(const step *s, int64_t q, double own, double *gain)
+/* The same of those before the line alone, and of those from it on; raw: before L^-1. */
+static void split_energy(const step *s, int64_t q, double raw[2], double energy[2])
 {
     const int64_t size = s->rows * WINDOWS;
-    double raw[2], energy[2], most = 1;
     for (int part = 0; part < 2; part++) {
-        take_across(s, q, 0, 0, part ? 1 : -1);
+        take_across(s, q, 0, 0, 1, part ? 1 : -1);
         raw[part] = energy_of(s->across, size);
         for (int64_t w = 0; w < WINDOWS; w++) solve_lower(s, s->across + s->rows * w);
         energy[part] = energy_of(s->across, size) / (double)size;
     }
+}
+
+/* The most that another gain lowers the energy of the windows across line q, relative to their own; *gain: that
+ * one. */
+static double find_gain(const step *s, int64_t q, double own, double *gain)
+{
+    double raw[2], energy[2], most = 1;
+    split_energy(s, q, raw, energy);
     const double both = own - energy[0] - energy[1];
     for (size_t i = 0; i < sizeof gains / sizeof *gains; i++) {
         const double g = 1 / gains[i];
@@ -214,6 +222,20 @@ static double find_gain(const step *s, int64_t q, double own, double *gain)
         *gain = gains[i];
     }
     return most;
+}
+
+/* The least energy of the windows across line q with another phase from it on, in degrees. */
+static double find_phase(const step *s, int64_t q, double *degrees)
+{
+    const int64_t size = s->rows * WINDOWS;
+    double raw[2], energy[2];
+    split_energy(s, q, raw, energy);
+    const double cosine = energy_across(s, q, 0, 0) - energy[0] - energy[1];
+    take_across(s, q, 0, 0, I, 0);
+    for (int64_t w = 0; w < WINDOWS; w++) solve_lower(s, s->across + s->rows * w);
+    const double sine = energy_of(s->across, size) / (double)size - energy[0] - energy[1];
+    *degrees = atan2(-sine, -cosine) * 180 / M_PI;
+    return energy[0] + energy[1] - hypot(cosine, sine);
 }
 
 static double energy_of_windows(const step *s, int64_t y)
@@ -252,6 +274,7 @@ typedef struct explained {
     shift moved;
     double gain;
     int64_t shifted_from, louder_from; /* lines */
+    double degrees;                    /* of a phase that explains them as well as the shift; 0: none does */
 } explained;
 
 static explained look_across(const step *s)
@@ -277,6 +300,11 @@ static explained look_across(const step *s)
         most.gain = gain;
         most.louder_from = q;
     }
+    if (most.by_shift > 1) {
+        double degrees;
+        factorise(s, most.shifted_from);
+        if (find_phase(s, most.shifted_from, &degrees) < max_phase_energy * most.moved.energy) most.degrees = degrees;
+    }
     return most;
 }
 
@@ -287,7 +315,10 @@ static void name_explained(const step *s, const explained *most, larmor_descript
     if (!(fall > 1)) return;
     found->is_clear = 1;
     found->better = found->misfit - log(fall);
-    if (most->by_shift > 1)
+    if (most->by_shift > 1 && most->degrees != 0)
+        snprintf(found->name, sizeof found->name, "another phase, by %.0f degrees, from the line at %+.0f/FOV on",
+                 fabs(most->degrees), s->b->at[most->shifted_from]);
+    else if (most->by_shift > 1)
         snprintf(found->name, sizeof found->name,
                  "an object that has moved by %.0f %% of the field of view from the line at %+.0f/FOV on",
                  100 * hypot(most->moved.along, most->moved.across), s->b->at[most->shifted_from]);

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 
+#include "pipeline/weight.h"
 #include "scan/source.h"
 #include "schedule/task.h"
 #include "tests/pipeline/scan.h"
@@ -320,10 +321,53 @@ TEST(a_series_that_guessed_what_is_not_so_is_computed_again)
                                         {cases[i].angle > 0, cases[i].angle, cases[i].turn, ""},
                                         cases[i].density};
         lmr_task t = {.before = {.chosen = weight_of(guess, 0, "cg")}};
-        t.found.weight_conditions = (lmr_weight_conditions){1, cases[i].data, 1, 0};
+        t.found.weight_conditions = (lmr_weight_conditions){.known = 1, .data = cases[i].data, .scale = 1};
         t.found.decided = (lmr_series_state){t.before.chosen, {1, 111, 360, ""}, LARMOR_DENSITY_RAMP};
         if (lmr_guess_holds(&job, &known, &t) != cases[i].holds) fail_msg("%s", cases[i].what);
     }
+}
+
+/* Slice 1, whose weight was chosen beside a guess of slice 0: that guess was right, or wrong. */
+TEST(an_image_that_chose_beside_a_guess_depends_on_what_it_was_held_to)
+{
+    static const struct {
+        const char *what;
+        int holds;
+        double size, part;
+        int contrast;
+        larmor_lambda_from from;
+    } cases[] = {
+        {"a slice of another size", 1, 10, 0, 0, LARMOR_LAMBDA_FROM_DATA},
+        {"the same without a prediction", 0, 10, 0, 0, LARMOR_LAMBDA_FROM_SCAN},
+        {"a slice of this size", 0, 1, 0, 0, LARMOR_LAMBDA_FROM_SCAN},
+        {"an echo that was held to it", 0, 10, 0, 1, LARMOR_LAMBDA_FROM_DATA},
+        {"an echo that shared it", 0, 1, 0.5, 1, LARMOR_LAMBDA_FROM_SCAN},
+    };
+    const lmr_settings settings = {.opts = {.lambda_mode = LARMOR_LAMBDA_AUTO}};
+    const lmr_scan_facts facts = {.automatic = 0};
+    const lmr_job job = {.settings = &settings, .facts = &facts, .found.method.kind = LMR_METHOD_CG};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        lmr_weight guess = {.weight = 2, .unit = 1, .data = 100, .scale = 1, .size = 1, .part = {0, cases[i].part}};
+        lmr_weight known = guess;
+        const lmr_weight_conditions now = {1, 100, 1, 0, 1, cases[i].contrast, cases[i].size};
+        assert_true(lmr_weight_guess_holds(&job, &known, &guess, &now, cases[i].from));
+        known.weight = 3;
+        if (lmr_weight_guess_holds(&job, &known, &guess, &now, cases[i].from) != cases[i].holds)
+            fail_msg("%s", cases[i].what);
+        known = guess;
+        known.part[1] = 0.25;
+        assert_int_equal(lmr_weight_guess_holds(&job, &known, &guess, &now, cases[i].from), cases[i].contrast == 0);
+    }
+}
+
+TEST(parts_that_two_devices_found_are_both_kept)
+{
+    lmr_weight before = {.weight = 2}, first = before, second = before, known = before;
+    first.part[1] = 0.5;
+    second.part[2] = 0.25;
+    lmr_weight_take(&before, &first, &known);
+    lmr_weight_take(&before, &second, &known);
+    assert_true(known.weight == 2 && known.part[1] == 0.5 && known.part[2] == 0.25);
 }
 
 TEST(series_in_any_order_and_again_are_those_of_one_device)

@@ -112,6 +112,62 @@ TEST(images_of_a_scan_share_the_method_and_the_weight)
     for (int i = 0; i < 2; i++) larmor_recon_result_free(&result[i]);
 }
 
+/* The second of two images: its samples are multiplied by `part`, and lie elsewhere in k-space by `away` / FOV. */
+static scan scan_of_two(double part, double away)
+{
+    enum { POINTS = SPOKES * SAMPLES };
+    scan s = scan_of(COILS, 2, SIGMA);
+    larmor_readouts *second = &s.image[1];
+    HEAP double *k = NULL;
+    assert_ok(larmor_array_download(second->traj, LARMOR_F64, (void *)&k));
+    for (int i = 0; i < POINTS; i++) k[2 * i] -= away;
+    const larmor_shape shape = larmor_array_shape(second->traj);
+    OWN(larmor_array, *moved, larmor_array_upload(dev, LARMOR_F64, shape, LARMOR_F64, k, &moved));
+    larmor_array_free(second->kspace);
+    assert_ok(larmor_phantom_kspace(s.phantom, moved, COILS, LARMOR_C64, &second->kspace));
+    assert_ok(larmor_axpby(part, second->kspace, 0, second->kspace));
+    assert_ok(larmor_phantom_noise(second->kspace, SIGMA, 2));
+    second->meta.repetition = 0;
+    return s;
+}
+
+/* weight <- of both images by cg; the second one's came from there. */
+static larmor_lambda_from choose_twice(const scan *s, double weight[2])
+{
+    larmor_recon_opts opts = automatic(s);
+    larmor_lambda_from from = LARMOR_LAMBDA_NONE;
+    opts.method = "cg";
+    OWNED(larmor_recon) *recon = recon_of(s, &opts);
+    for (int i = 0; i < 2; i++) {
+        OWNED(larmor_recon_result) result;
+        assert_ok(larmor_recon_run(recon, i, &result));
+        weight[i] = result.report.weight;
+        from = result.report.lambda_from;
+    }
+    return from;
+}
+
+TEST(an_echo_takes_a_smaller_weight_than_the_first_one_but_no_larger_one)
+{
+    double weight[2];
+    OWNED(scan) dim = scan_of_two(0.2, 0), off_resonant = scan_of_two(1, 6);
+    dim.image[1].meta.contrast = off_resonant.image[1].meta.contrast = 1;
+    assert_int_equal(choose_twice(&dim, weight), LARMOR_LAMBDA_FROM_SCAN);
+    assert_true(weight[1] == weight[0]);
+    assert_int_equal(choose_twice(&off_resonant, weight), LARMOR_LAMBDA_FROM_DATA);
+    assert_at_most(weight[1], 0.9 * weight[0]);
+}
+
+TEST(a_dim_slice_takes_a_weight_of_its_own)
+{
+    double weight[2];
+    OWNED(scan) dim = scan_of_two(0.2, 0), alike = scan_of_two(0.8, 0);
+    dim.image[1].meta.slice = alike.image[1].meta.slice = 1;
+    assert_int_equal(choose_twice(&dim, weight), LARMOR_LAMBDA_FROM_DATA);
+    assert_at_most(weight[0], weight[1] / 2);
+    assert_int_equal(choose_twice(&alike, weight), LARMOR_LAMBDA_FROM_SCAN);
+}
+
 TEST(options_of_one_method_take_it)
 {
     OWNED(scan) s = scan_of(COILS, 2, SIGMA);

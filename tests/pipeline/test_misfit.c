@@ -1,4 +1,5 @@
 /* check/misfit.c, check/residuals.c. SPDX-License-Identifier: Apache-2.0 */
+#include "check/check.h"
 #include "tests/pipeline/scan.h"
 
 enum { NOISE_SAMPLES = 20000 };
@@ -513,4 +514,41 @@ TEST(an_object_beyond_the_given_maps_is_named_and_noise_beyond_them_is_not)
         assert_false(has_warning(&within, "beyond what the given maps cover"));
         assert_true(all.beyond_maps == 0);
     }
+}
+
+/* Of a noise scan whose first samples are the scan's at ten times the gain, and whose coil 1 has a part of its
+ * noise. */
+static void describe_noise(const scan *s, int of_signal, double part, char line[512])
+{
+    enum { MANY = 400, SIGMA = 2 };
+    const larmor_samples samples = {.kspace = s->image[0].kspace, .traj = s->image[0].traj};
+    HEAP float *x = NULL, *signal = host_of(s->image[0].kspace);
+    OWNED(larmor_array) *noise, *white;
+    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(MANY, COILS), &noise));
+    assert_ok(larmor_noise_fill(noise, SIGMA, 9));
+    assert_ok(larmor_array_download(noise, LARMOR_C64, (void *)&x));
+    for (int i = 0; i < 2 * MANY; i++) x[2 * MANY + i] *= (float)part;
+    for (int c = 0; c < COILS; c++)
+        for (int i = 0; i < 2 * of_signal; i++) x[2 * MANY * c + i] = 10 * signal[2 * SAMPLES * SPOKES * c + i];
+    OWN(larmor_array, *scanned,
+        larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(MANY, COILS), LARMOR_C64, x, &scanned));
+    OWN(larmor_array, *W, larmor_noise_whitening(scanned, 1, &W));
+    assert_ok(larmor_array_create(dev, LARMOR_C64, larmor_array_shape(samples.kspace), &white));
+    assert_ok(larmor_copy(samples.kspace, white));
+    assert_ok(larmor_whiten(W, white));
+    assert_ok(lmr_noise_scan_at_rim(&(larmor_samples){.kspace = white, .traj = samples.traj}, W, line, 512));
+}
+
+TEST(a_noise_scan_that_holds_signal_or_too_little_noise_of_a_coil_is_named)
+{
+    char line[512];
+    OWNED(scan) s = scan_of(COILS, 1, 0);
+    assert_ok(larmor_axpby(1e3, s.image[0].kspace, 0, s.image[0].kspace));
+    assert_ok(larmor_phantom_noise(s.image[0].kspace, 2, 1));
+    describe_noise(&s, 0, 1, line);
+    assert_string_equal(line, "");
+    describe_noise(&s, SAMPLES, 1, line);
+    assert_true(strstr(line, "the noise scan holds signal") == line);
+    describe_noise(&s, 0, 0.01, line);
+    assert_true(strstr(line, "coil 1 (from 0) has ") == line);
 }

@@ -259,3 +259,20 @@ TEST(clipped_lines_are_found_though_they_pass_the_centre_once)
             if (coils == 8) assert_true(wrong.clipped > 0);
         }
 }
+
+TEST(an_echo_that_moves_with_the_echo_time_is_of_the_field)
+{
+    static const struct {
+        double first_ms, first, echo_ms, distance, hz;
+    } cases[] = {
+        {2, 0, 25, 6.5, 260}, {12, 3.1, 25, 6.5, 260}, /* in proportion */
+        {2, 6.5, 25, 6.5, 0}, {20, 0, 25, 6.5, 0},     /* alike; not seen where it would be */
+        {0, 0, 25, 6.5, 0},   {25, 0, 25, 6.5, 0},     /* no time; no other one */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        larmor_sample_faults f = {.echo_distance = cases[i].distance};
+        lmr_echo_is_of_field(cases[i].first_ms, cases[i].first, cases[i].echo_ms, &f);
+        assert_at_most(fabs(f.echo_hz - cases[i].hz), 1e-9);
+        assert_true((f.echo_distance > 0) == (cases[i].hz == 0));
+    }
+}

@@ -81,9 +81,10 @@ TEST(spokes_that_are_described_as_lines_all_have_the_echo)
     }
 }
 
-/* What is found where the lines from +3/FOV on are of an object that is shifted, and have gain times the signal.
- * The object is `size` times the phantom. */
-static larmor_description found_for_step(double shift, double gain, double size, double noise, int coils)
+/* What is found where the lines from +3/FOV on, or every so many of them, are of an object that is shifted, and have
+ * gain times the signal and another phase. The object is `size` times the phantom. */
+static larmor_description found_for_step(double shift, double gain, double size, double noise, int coils,
+                                         double phase, int every)
 {
     HEAP double *k = malloc(sizeof *k * 2 * N * LINES), *is = malloc(sizeof *k * 2 * N * LINES);
     larmor_array *traj, *kspace;
@@ -102,9 +103,9 @@ static larmor_description found_for_step(double shift, double gain, double size,
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, LINES), LARMOR_F64, k, &traj));
     OWN_MEMORY(float, *x, larmor_array_download(kspace, LARMOR_C64, &x));
     for (int i = 0; i < N * LINES * coils; i++) {
-        const double *p = k + 2 * (i % (N * LINES)), turn = -2 * M_PI * shift * (p[0] + p[1]);
+        const double *p = k + 2 * (i % (N * LINES)), turn = phase - 2 * M_PI * shift * (p[0] + p[1]);
         const double re = gain * x[2 * i], im = gain * x[2 * i + 1];
-        if (p[1] < 3) continue;
+        if (every ? i / N % every : p[1] < 3) continue;
         x[2 * i] = (float)(re * cos(turn) - im * sin(turn));
         x[2 * i + 1] = (float)(re * sin(turn) + im * cos(turn));
     }
@@ -118,9 +119,9 @@ TEST(a_step_between_lines_is_named)
 {
     for (int coils = 1; coils <= 4; coils++)
         for (double noise = 2e-4; noise < (coils > 2 ? 3e-3 : 3e-4); noise *= 10) {
-            const larmor_description still = found_for_step(0, 1, 1, noise, coils);
-            const larmor_description moved = found_for_step(0.07, 1, 1, noise, coils);
-            const larmor_description louder = found_for_step(0, 2.5, 1, noise, coils);
+            const larmor_description still = found_for_step(0, 1, 1, noise, coils, 0, 0);
+            const larmor_description moved = found_for_step(0.07, 1, 1, noise, coils, 0, 0);
+            const larmor_description louder = found_for_step(0, 2.5, 1, noise, coils, 0, 0);
             double percent, line;
             assert_int_equal(still.is_clear, 0);
             if (coils == 1) continue; /* too little to compare by */
@@ -137,11 +138,32 @@ TEST(a_step_between_lines_is_named)
         }
 }
 
+TEST(another_phase_from_a_line_on_is_no_motion)
+{
+    for (int i = 0; i < 3; i++) {
+        const double phase = i == 1 ? -1.2 : 1.2;
+        const larmor_description found = found_for_step(0, 1, 1, i == 2 ? 1e-3 : 2e-4, i == 2 ? 4 : 2, phase, 0);
+        double degrees, line;
+        assert_int_equal(found.is_clear, 1);
+        assert_int_equal(sscanf(found.name, "another phase, by %lf degrees, from the line at %lf", &degrees, &line),
+                         2);
+        assert_at_most(fabs(degrees - 1.2 * 180 / M_PI), 5);
+        assert_true(line == 3);
+    }
+}
+
+TEST(every_fourth_line_with_less_signal_is_named)
+{
+    const larmor_description found = found_for_step(0, 0.8, 1, 2e-4, 4, 0, 4);
+    assert_int_equal(found.is_clear, 1);
+    assert_string_equal(found.name, "0.80 times the signal in every fourth line");
+}
+
 TEST(an_object_that_folds_has_no_step)
 {
     for (int coils = 1; coils <= 4; coils++)
         for (double size = 1.3; size < 2; size += 0.2)
-            assert_int_equal(found_for_step(0, 1, size, 0, coils).is_clear, 0);
+            assert_int_equal(found_for_step(0, 1, size, 0, coils, 0, 0).is_clear, 0);
 }
 
 /* Lines without those from -4/FOV to -1/FOV. */

@@ -50,7 +50,7 @@ const NOISE_MAP = (size = 16,
     deviation = 0,
     g = 8)
 
-const RESULT = (size = 4344,
+const RESULT = (size = 4352,
     image = 0,
     count = 8,
     report = 16)
@@ -71,7 +71,7 @@ const META = (size = 200,
     repetition = 160,
     set = 164)
 
-const REPORT = (size = 4328,
+const REPORT = (size = 4336,
     status = 0,
     message = 4,
     is_suspect = 516,
@@ -82,6 +82,6 @@ const REPORT = (size = 4328,
     noise = 768,
     misfit = 2128,
     grid = 1952,
-    seconds = 2432,
-    device = 2440)
+    seconds = 2440,
+    device = 2448)
 
