@@ -345,12 +345,11 @@ static inline larmor_raw *written(const scan *s)
 /* What came from the device under test as an array that the host may look into. */
 static inline void bring_to_host(larmor_array **x)
 {
-    larmor_device *host;
     larmor_array *copy;
     if (!*x) return;
-    assert_ok(larmor_device_open("cpu:1", &host));
+    OWN(larmor_device, *host, larmor_device_open("cpu:1", &host));
     assert_ok(larmor_array_to(*x, host, &copy));
-    LMR_FREE(*x, host);
+    LMR_FREE(*x);
     *x = copy;
 }
 

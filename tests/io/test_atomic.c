@@ -73,10 +73,9 @@ IN_FOLDER(existing_file_needs_force)
     put_file(in_folder("k.hdr"), "old", 3);
     refused(in_folder("k.cfl"), 0, LARMOR_ERR_EXISTS, "k.cfl: k.hdr exists already; opts.force overwrites it");
     size_t bytes;
-    unsigned char *data = get_file(path, &bytes);
+    HEAP unsigned char *data = get_file(path, &bytes);
     assert_int_equal(bytes, 3);
     assert_memory_equal(data, "old", 3);
-    free(data);
 }
 
 IN_FOLDER(symbolic_link_is_neither_followed_nor_replaced)
@@ -222,7 +221,7 @@ IN_FOLDER(temporary_files_of_killed_runs_are_removed)
 IN_FOLDER(finished_file_has_the_mode_of_the_umask_and_a_growing_one_is_private)
 {
     const mode_t before = umask(027);
-    larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(4, 3), 1);
+    OWNED(larmor_array) *x = random_array(LARMOR_C64, LARMOR_SHAPE(4, 3), 1);
     larmor_output *out;
     assert_ok(larmor_output_open(in_folder("out.npy"), 0, &out));
     DIR *d = opendir(folder);
@@ -238,7 +237,6 @@ IN_FOLDER(finished_file_has_the_mode_of_the_umask_and_a_growing_one_is_private)
     assert_int_equal(s.st_mode & 07777, 0640);
     assert_refused(larmor_array_save(out, x), LARMOR_ERR_ARG, "was written already");
     larmor_output_free(out);
-    larmor_array_free(x);
     umask(before);
     assert_int_equal(files_in_folder(), 1);
 }
@@ -301,9 +299,8 @@ IN_FOLDER(target_that_appears_meanwhile_is_kept_and_a_pair_is_taken_back)
     assert_int_equal(mkdir(in_folder("k.hdr"), 0700), 0);
     assert_refused(larmor_array_save(out, x), LARMOR_ERR_IO, "cannot rename");
     size_t bytes;
-    unsigned char *data = get_file(in_folder("k.cfl"), &bytes);
+    HEAP unsigned char *data = get_file(in_folder("k.cfl"), &bytes);
     assert_int_equal(bytes, 3);
-    free(data);
     larmor_output_free(out);
     assert_int_equal(files_in_folder(), 2);
 }
@@ -321,9 +318,8 @@ IN_FOLDER(failing_write_keeps_the_old_file_in_every_format)
         assert_non_null(strstr(larmor_last_error(), "nothing written."));
         assert_int_equal(files_in_folder(), 1);
         size_t bytes;
-        unsigned char *data = get_file(path, &bytes);
+        HEAP unsigned char *data = get_file(path, &bytes);
         assert_int_equal(bytes, 3);
-        free(data);
         remove(path);
     }
 }

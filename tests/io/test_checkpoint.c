@@ -122,7 +122,7 @@ IN_FOLDER(any_byte_that_was_changed_is_seen)
 {
     const char *path = saved();
     size_t bytes;
-    unsigned char *data = get_file(path, &bytes);
+    HEAP unsigned char *data = get_file(path, &bytes);
     for (size_t i = 0; i < bytes; i++)
         for (int bit = 0; bit < 8; bit++) {
             data[i] ^= (unsigned char)(1 << bit);
@@ -134,7 +134,6 @@ IN_FOLDER(any_byte_that_was_changed_is_seen)
         }
     put_file(path, data, bytes);
     holds(path, first_text);
-    free(data);
 }
 
 IN_FOLDER(at_any_length_but_its_own_it_is_damaged)
@@ -172,10 +171,9 @@ IN_FOLDER(files_that_are_no_checkpoints_are_left_alone)
         size_t bytes;
         put_file(both[i], "the only copy of a thesis", 25);
         assert_refused(try_open(path), LARMOR_ERR_FORMAT, "is no checkpoint. Choose another name, or delete it.");
-        unsigned char *data = get_file(both[i], &bytes);
+        HEAP unsigned char *data = get_file(both[i], &bytes);
         assert_memory_equal(data, "the only copy of a thesis", 25);
         assert_int_equal(files_in_folder(), 1);
-        free(data);
         unlink(both[i]);
     }
     assert_int_equal(mkdir(path, 0700), 0);

@@ -252,9 +252,8 @@ IN_FOLDER(the_header_fills_patient_study_scanner_and_sequence)
 static int holds(const char *name, const char *text)
 {
     size_t bytes;
-    unsigned char *data = get_file(in_folder(name), &bytes);
+    HEAP unsigned char *data = get_file(in_folder(name), &bytes);
     const int found = memmem(data, bytes, text, strlen(text)) != NULL;
-    free(data);
     return found;
 }
 

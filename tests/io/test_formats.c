@@ -39,12 +39,11 @@ IN_FOLDER(npy_header_is_numpys_own)
     OWNED(larmor_array) *x = random_array(LARMOR_C64, LARMOR_SHAPE(5, 4), 3);
     save(in_folder("x.npy"), x);
     size_t bytes;
-    unsigned char *data = get_file(in_folder("x.npy"), &bytes);
+    HEAP unsigned char *data = get_file(in_folder("x.npy"), &bytes);
     assert_int_equal(bytes, 128 + 20 * 8);
     assert_memory_equal(data, "\x93NUMPY\x01\x00\x76\x00", 10);
     assert_memory_equal(data + 10, "{'descr': '<c8', 'fortran_order': True, 'shape': (5, 4), }", 58);
     assert_int_equal(data[127], '\n');
-    free(data);
 }
 
 /* What numpy.save writes of an array in C order, whose last axis is the fastest. */
@@ -131,9 +130,8 @@ IN_FOLDER(npy_of_numbers_of_all_sizes_and_in_both_orders_of_bytes_are_these_numb
             assert_int_equal(larmor_array_dtype(x), t[k].dtype);
             assert_int_equal(larmor_array_count(x), parts);
             assert_ok(larmor_array_convert(x, parts < 4 ? LARMOR_C128 : LARMOR_F64, &wide));
-            double *own = host_of(wide);
+            HEAP double *own = host_of(wide);
             for (int i = 0; i < 4; i++) assert_true(own[i] == t[k].value[i]);
-            free(own);
         }
 }
 
@@ -214,11 +212,11 @@ IN_FOLDER(cfl_keeps_complex_arrays_bit_for_bit_with_inner_ones)
     assert_same(x, y);
     larmor_array_free(y);
     size_t bytes;
-    unsigned char *header = get_file(in_folder("maps.hdr"), &bytes);
+    HEAP unsigned char *header = get_file(in_folder("maps.hdr"), &bytes);
     static const char expected[] = "# Dimensions\n6 5 1 3 1 1 1 1 1 1 1 1 1 1 1 1\n";
     assert_int_equal(bytes, sizeof expected - 1);
     assert_memory_equal(header, expected, bytes);
-    LMR_FREE(header, x);
+    LMR_FREE(x);
 }
 
 /* Maps of [nx, ny, coils] have a 1 for z before their coils, and are read back as they are written. */
@@ -230,11 +228,10 @@ IN_FOLDER(maps_of_a_slice_have_their_coils_in_the_dimension_of_bart)
     assert_ok(larmor_maps_save(out, flat, NULL));
     larmor_output_free(out);
     size_t bytes;
-    unsigned char *header = get_file(in_folder("maps.hdr"), &bytes);
+    HEAP unsigned char *header = get_file(in_folder("maps.hdr"), &bytes);
     static const char expected[] = "# Dimensions\n6 5 1 3 1 1 1 1 1 1 1 1 1 1 1 1\n";
     assert_int_equal(bytes, sizeof expected - 1);
     assert_memory_equal(header, expected, bytes);
-    free(header);
     assert_ok(larmor_image_read(in_folder("maps.cfl"), dev, &y));
     assert_ok(larmor_array_reshape(flat, LARMOR_SHAPE(6, 5, 1, 3), &x));
     assert_same(x, y);
@@ -300,10 +297,8 @@ IN_FOLDER(several_images_are_stacked_last)
             larmor_image images[3];
             larmor_array *view[3], *y;
             for (int i = 0; i < 3; i++) {
-                larmor_array *one;
-                assert_ok(larmor_array_slice(all, i, 1, &one));
+                OWN(larmor_array, *one, larmor_array_slice(all, i, 1, &one));
                 assert_ok(larmor_array_reshape(one, LARMOR_SHAPE(6, 5), &view[i]));
-                larmor_array_free(one);
                 images[i] = (larmor_image){.data = view[i]};
                 if (by_slice)
                     images[i].meta.slice = i;
@@ -322,11 +317,10 @@ IN_FOLDER(several_images_are_stacked_last)
             larmor_array_free(y);
             if (!f) {
                 size_t bytes;
-                unsigned char *header = get_file(in_folder("x.hdr"), &bytes);
+                HEAP unsigned char *header = get_file(in_folder("x.hdr"), &bytes);
                 header[bytes] = 0;
                 assert_non_null(strstr((char *)header, by_slice ? "6 5 1 1 1 1 1 1 1 1 1 1 1 3 1 1"
                                                                 : "6 5 1 1 1 1 1 1 1 1 3 1 1 1 1 1"));
-                free(header);
             }
             for (int i = 0; i < 3; i++) larmor_array_free(view[i]);
         }

@@ -299,9 +299,8 @@ IN_FOLDER(files_do_not_tell_when_they_were_made)
         {"/dataset/xml", "/dataset/data", "/dataset/data"},
         {"/dataset/image_0/header", "/dataset/image_0/data", "/dataset/image_0/attributes"}};
     write_scan(in_folder(made[0]), 1);
-    larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(4, 4), 1);
+    OWNED(larmor_array) *x = random_array(LARMOR_C64, LARMOR_SHAPE(4, 4), 1);
     assert_ok(write_image(in_folder(made[1]), 0, x, NULL));
-    larmor_array_free(x);
     for (int f = 0; f < 2; f++) {
         const hid_t file = H5Fopen(in_folder(made[f]), H5F_ACC_RDONLY, H5P_DEFAULT);
         for (int d = 0; d < 3; d++) {

@@ -143,14 +143,13 @@ IN_FOLDER(coil_maps_are_a_picture_in_colours)
     assert_int_equal(image.format, PNG_FORMAT_RGB);
     assert_int_equal(image.width, 2 * TILE);
     assert_int_equal(image.height, 2 * (TILE + NAMED));
-    unsigned char *rgb = malloc(PNG_IMAGE_SIZE(image));
+    HEAP unsigned char *rgb = malloc(PNG_IMAGE_SIZE(image));
     assert_true(png_image_finish_read(&image, NULL, rgb, 0, NULL));
     static const int of_coil[3][3] = {{255, 0, 0}, {128, 0, 255}, {128, 255, 0}};
     for (int coil = 0; coil < 3; coil++) {
         const unsigned char *at = rgb + 3 * ((coil / 2 * (TILE + NAMED) + 60) * 2 * TILE + coil % 2 * TILE + 60);
         for (int c = 0; c < 3; c++) assert_at_most(abs(at[c] - of_coil[coil][c]), 1);
     }
-    free(rgb);
 }
 
 IN_FOLDER(png_of_zeros_is_black_and_outliers_do_not_darken)

@@ -172,10 +172,9 @@ WITH_FAKE(a_composer_that_dies_or_lies_leaves_what_was_there)
         assert_int_equal(st, ends[i].status);
         assert_memory_equal(larmor_last_error(), target, strlen(target));
         assert_non_null(strstr(larmor_last_error(), ends[i].text));
-        unsigned char *now = get_file(target, &bytes);
+        HEAP unsigned char *now = get_file(target, &bytes);
         assert_int_equal(bytes, 5);
         assert_memory_equal(now, "older", 5);
-        free(now);
         assert_int_equal(files_in_folder(), (int)i + 1);
         assert_int_equal(open_descriptors(), before);
         assert_no_child();

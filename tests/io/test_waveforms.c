@@ -193,7 +193,7 @@ static void spoil(int64_t in_element, uint32_t old, uint32_t value, int bytes)
 {
     size_t size;
     int done = 0;
-    unsigned char *file = get_file(path, &size);
+    HEAP unsigned char *file = get_file(path, &size);
     for (size_t i = 0; i + 64 < size && !done; i++) { /* number_of_samples 4, channels 3, 1250 us */
         const float us = 1250;
         uint16_t head[2];
@@ -206,7 +206,6 @@ static void spoil(int64_t in_element, uint32_t old, uint32_t value, int bytes)
     assert_true(done);
     unlink(path);
     put_file(path, file, size);
-    free(file);
 }
 
 WITH_SCAN(damaged_waveforms_are_left_out_with_a_warning_and_the_scan_is_read)

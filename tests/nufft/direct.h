@@ -105,11 +105,10 @@ static inline double _Complex *random_values(int64_t n, larmor_dtype dtype, uint
 
 static inline larmor_array *to_device(larmor_dtype dtype, int64_t n, const double _Complex *x)
 {
-    larmor_array *in_double, *out;
-    assert_ok(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(n), &in_double));
+    larmor_array *out;
+    OWN(larmor_array, *in_double, larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(n), &in_double));
     assert_ok(larmor_array_write(in_double, x, (size_t)n * sizeof *x));
     assert_ok(larmor_array_convert(in_double, dtype, &out));
-    larmor_array_free(in_double);
     return out;
 }
 

@@ -30,7 +30,7 @@ TEST(the_coils_together_see_all_of_the_object)
         const larmor_shape shape = ndim == 2 ? LARMOR_SHAPE(64, 65) : LARMOR_SHAPE(24, 25, 26);
         const int64_t n = larmor_shape_count(shape);
         for (int which = 0; which < 2; which++) {
-            unsigned char *inside = support_of(which ? "disc" : "shepp-logan", shape);
+            HEAP unsigned char *inside = support_of(which ? "disc" : "shepp-logan", shape);
             for (int i = 0; i < 10; i++) {
                 HEAP double complex *s = maps_of(shape, counts[i]);
                 double least = 1e9;
@@ -41,7 +41,6 @@ TEST(the_coils_together_see_all_of_the_object)
                 }
                 if (least < 0.2) fail_msg("%dD, %d coils: %g, expected at least 0.2", ndim, counts[i], least);
             }
-            free(inside);
         }
     }
 }
@@ -72,10 +71,9 @@ static double worst_g_factor(const double complex *s, const unsigned char *insid
 TEST(eight_coils_tell_apart_what_folds_onto_itself)
 {
     const larmor_shape shape = LARMOR_SHAPE(64, 64);
-    unsigned char *inside = support_of("shepp-logan", shape);
+    HEAP unsigned char *inside = support_of("shepp-logan", shape);
     HEAP double complex *s = maps_of(shape, 8);
     for (int axis = 0; axis < 2; axis++) assert_at_most(worst_g_factor(s, inside, 64, 8, axis), 1.2);
-    free(inside);
 }
 
 TEST(each_coil_of_a_ring_is_its_neighbour_turned)

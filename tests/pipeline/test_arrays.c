@@ -276,10 +276,9 @@ TEST(what_does_not_fit_is_refused)
     larmor_array *kspace = s.image[1].kspace;
     s.image[1].kspace = NULL;
     refuse(&s, LARMOR_ERR_ARG, "an image without samples");
-    larmor_array *few = s.image[1].kspace = zeros(LARMOR_C64, LARMOR_SHAPE(SAMPLES, SPOKES, 2));
+    OWNED(larmor_array) *few = s.image[1].kspace = zeros(LARMOR_C64, LARMOR_SHAPE(SAMPLES, SPOKES, 2));
     refuse(&s, LARMOR_ERR_SHAPE, "expected 4 coils as in the first image");
     s.image[1].kspace = kspace;
-    larmor_array_free(few);
     s.image[1].meta.slice = -1;
     refuse(&s, LARMOR_ERR_ARG, "counter below 0");
     s.image[1].meta.slice = 0;

@@ -130,14 +130,13 @@ TEST(one_coil_beside_the_grid_keeps_its_intensity)
 {
     double norm[2];
     OWNED(scan) s = lines_scan(&(larmor_traj_opts){.matrix = {32, 32}}, &none, 0);
-    larmor_array *moved, *alone;
+    larmor_array *moved;
     assert_ok(larmor_traj_delay(s.image[0].traj, (double[6]){0.2}, NULL, &moved));
-    assert_ok(larmor_phantom_kspace(s.phantom, moved, 0, LARMOR_C64, &alone));
+    OWN(larmor_array, *alone, larmor_phantom_kspace(s.phantom, moved, 0, LARMOR_C64, &alone));
     assert_ok(larmor_phantom_noise(alone, 3e-4, 1));
     LMR_FREE(s.image[0].traj, s.image[0].kspace);
     s.image[0].traj = moved;
     assert_ok(larmor_array_reshape(alone, larmor_shape_append(larmor_array_shape(alone), 1), &s.image[0].kspace));
-    larmor_array_free(alone);
     const larmor_recon_opts opts[] = {KNOWN(.method = "cg"),
                                       KNOWN(.method = "cg", .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-4)};
     for (int i = 0; i < 2; i++) {

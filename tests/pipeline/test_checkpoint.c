@@ -199,15 +199,14 @@ TEST(a_run_that_is_killed_anywhere_gives_the_same_images_when_it_goes_on)
 TEST(so_does_one_with_several_sets_of_maps)
 {
     OWNED(scan) s = scan_of(COILS, 2, 1e-3);
-    larmor_array *sets, *part;
-    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(N, N, COILS, 2), &sets));
+    larmor_array *part;
+    OWN(larmor_array, *sets, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(N, N, COILS, 2), &sets));
     for (int i = 0; i < 2; i++) {
         assert_ok(larmor_array_part(sets, i, 1, LARMOR_SHAPE(N, N, COILS), &part));
         assert_ok(larmor_axpby(i ? 0.1 : 1, s.maps, 0, part));
         larmor_array_free(part);
     }
     killed_anywhere(&s, OPTS(.method = "cg", .maps = sets, .iters = 10, SHORT), 3);
-    larmor_array_free(sets);
 }
 
 TEST(a_listener_that_stops_a_solver_loses_no_step)

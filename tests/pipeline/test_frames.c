@@ -93,8 +93,7 @@ TEST(each_readout_of_a_frame_keeps_its_own_time)
     double hz[N * N];
     const double start = 0;
     for (int i = 0; i < N * N; i++) hz[i] = 100.0 * (i % N) / N;
-    larmor_array *b0;
-    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(N, N), LARMOR_F64, hz, &b0));
+    OWN(larmor_array, *b0, larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(N, N), LARMOR_F64, hz, &b0));
     larmor_source *frames = frames_of(&one, (larmor_frames_opts){.spokes = SPOKES}), *images = source_of(&two);
     for (int i = 0; i < of_all(2, 3); i++) {
         const larmor_recon_opts opts =
@@ -105,7 +104,7 @@ TEST(each_readout_of_a_frame_keeps_its_own_time)
     }
     larmor_source_free(frames);
     larmor_source_free(images);
-    LMR_FREE(b0, one.image[0].times);
+    LMR_FREE(one.image[0].times);
     for (int i = 0; i < 2; i++) larmor_array_free(two.image[i].times);
 }
 

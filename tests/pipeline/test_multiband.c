@@ -202,10 +202,10 @@ static void blip(const scene *s, larmor_array **kspace, larmor_array **traj)
     HEAP double *flat = malloc(larmor_array_bytes(s->traj)), *k = calloc((size_t)count * 3, sizeof *k);
     HEAP void *one = malloc(larmor_array_bytes(s->kspace)), *sum = calloc(1, larmor_array_bytes(s->kspace));
     float complex *x = one, *y = sum;
-    larmor_phantom *object, *plane;
+    larmor_phantom *plane;
     larmor_array *alone;
     assert_ok(larmor_array_read(s->traj, flat, larmor_array_bytes(s->traj)));
-    assert_ok(larmor_phantom_create("texture", 3, &object));
+    OWN(larmor_phantom, *object, larmor_phantom_create("texture", 3, &object));
     for (int b = 0; b < BANDS; b++) {
         assert_ok(larmor_phantom_plane(object, offset[b] / 256, &plane));
         assert_ok(larmor_phantom_kspace(plane, s->traj, COILS, LARMOR_C64, &alone));
@@ -217,7 +217,6 @@ static void blip(const scene *s, larmor_array **kspace, larmor_array **traj)
         larmor_array_free(alone);
         larmor_phantom_free(plane);
     }
-    larmor_phantom_free(object);
     for (int64_t i = 0; i < count; i++) {
         k[3 * i] = flat[2 * i];
         k[3 * i + 1] = flat[2 * i + 1];
@@ -317,10 +316,10 @@ typedef struct alone {
 static void store(scene *s, double sigma, alone how, stored *to)
 {
     const int dims = strcmp(how.trajectory, "cartesian") ? 0 : -1;
-    larmor_phantom *object, *plane;
+    larmor_phantom *plane;
     larmor_array *traj, *one;
     const larmor_traj_opts all = {.matrix = {N, N}, .readouts = dims ? 0 : 60};
-    assert_ok(larmor_phantom_create("texture", 3, &object));
+    OWN(larmor_phantom, *object, larmor_phantom_create("texture", 3, &object));
     assert_ok(larmor_traj_create(dev, how.trajectory, &all, &traj));
     for (int b = 0; b < BANDS; b++) {
         assert_ok(larmor_phantom_plane(object, offset[b] / 256, &plane));
@@ -332,7 +331,6 @@ static void store(scene *s, double sigma, alone how, stored *to)
         larmor_phantom_free(plane);
     }
     larmor_array_free(traj);
-    larmor_phantom_free(object);
     assert_ok(larmor_phantom_noise(s->kspace, sigma, 1));
     append(to, s->kspace, s->traj, 0, (larmor_acquisition){.encoding = 0, .traj_dims = dims});
 }

@@ -59,14 +59,13 @@ static void same_in_units(int units, larmor_recon_opts opts, int images, int whi
         scan s = scan_in(factors[f], images, whitened, calibrated);
         const double factor = factors[f];
         opts.maps = opts.maps ? s.maps : NULL;
-        larmor_recon_result result = result_of(&s, &opts);
+        OWNED(larmor_recon_result) result = result_of(&s, &opts);
         assert_int_equal(result.count, images);
         const double a_step = 0.05 * expected.report.image_noise; /* rounding may move where cg stops */
         for (int i = 0; i < images; i++)
             assert_at_most(off_by(result.image[i].data, factor, expected.image[i].data), fmax(1e-4, a_step));
         near(result.report.lambda, expected.report.lambda);
         near(result.report.noise, expected.report.noise * (whitened ? 1 : factors[f]));
-        larmor_recon_result_free(&result);
         end_scan(&s);
         opts.maps = opts.maps ? plain.maps : NULL;
     }

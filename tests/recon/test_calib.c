@@ -282,7 +282,7 @@ typedef struct judged {
 /* noise: its standard deviation relative to the root mean square of the samples; below 0 there is nothing else. */
 static larmor_coils_report report_of(const judged *j, double noise)
 {
-    larmor_array *traj, *maps;
+    larmor_array *traj;
     larmor_coils_report report;
     uint64_t seed = 3;
     assert_ok(larmor_traj_create(dev, j->name, &j->opts, &traj));
@@ -301,8 +301,7 @@ static larmor_coils_report report_of(const judged *j, double noise)
     }
     larmor_array_free(s.kspace);
     s.kspace = complex_array(LARMOR_C64, LARMOR_SHAPE(shape.dim[1], shape.dim[2], COILS), s.y);
-    assert_ok(larmor_coils_estimate(s.kspace, s.traj, NULL, s.image, NULL, &maps, &report));
-    larmor_array_free(maps);
+    OWN(larmor_array, *maps, larmor_coils_estimate(s.kspace, s.traj, NULL, s.image, NULL, &maps, &report));
     return report;
 }
 

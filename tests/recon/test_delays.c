@@ -324,8 +324,8 @@ static larmor_array *off_resonant(larmor_array *traj, int coils, double snr, dou
     const double size[] = {1, 0.6};
     larmor_array *part[2], *both;
     double *y[2], sigma;
-    larmor_phantom *plain, *phantom;
-    assert_ok(larmor_phantom_create("shepp-logan", 2, &plain));
+    larmor_phantom *phantom;
+    OWN(larmor_phantom, *plain, larmor_phantom_create("shepp-logan", 2, &plain));
     for (int p = 0; p < 2; p++) {
         assert_ok(larmor_phantom_change(plain, &(larmor_phantom_state){.size = size[p]}, &phantom));
         assert_ok(larmor_phantom_kspace(phantom, traj, coils, LARMOR_C64, &part[p]));
@@ -343,7 +343,6 @@ static larmor_array *off_resonant(larmor_array *traj, int coils, double snr, dou
     assert_ok(larmor_phantom_noise_level(plain, dev, LARMOR_SHAPE(48, 48), coils, snr > 0 ? snr : 1, &sigma));
     if (snr > 0) assert_ok(larmor_phantom_noise(both, sigma, 7));
     for (int p = 0; p < 2; p++) LMR_FREE(y[p], part[p]);
-    larmor_phantom_free(plain);
     return both;
 }
 

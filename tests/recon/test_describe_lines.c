@@ -8,7 +8,7 @@ enum { N = 48, LINES = 40 };
 static larmor_description found_for_lines(int described, double late, int coils)
 {
     HEAP double *is = malloc(sizeof *is * 2 * N * LINES), *said = malloc(sizeof *said * 2 * N * LINES);
-    larmor_array *traj, *kspace;
+    larmor_array *traj;
     larmor_description found;
     for (int r = 0; r < LINES; r++)
         for (int i = 0; i < N; i++) {
@@ -20,13 +20,13 @@ static larmor_description found_for_lines(int described, double late, int coils)
         }
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, LINES), LARMOR_F64, is, &traj));
     OWN(larmor_phantom, *phantom, larmor_phantom_create("shepp-logan", 2, &phantom));
-    assert_ok(larmor_phantom_kspace(phantom, traj, coils, LARMOR_C64, &kspace));
+    OWN(larmor_array, *kspace, larmor_phantom_kspace(phantom, traj, coils, LARMOR_C64, &kspace));
     assert_ok(larmor_phantom_noise(kspace, 2e-4, 1));
     larmor_array_free(traj);
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, LINES), LARMOR_F64, said, &traj));
     assert_ok(larmor_compare_lines(kspace, traj, &found));
     assert_at_most(10, found.reach);
-    LMR_FREE(traj, kspace);
+    LMR_FREE(traj);
     return found;
 }
 
@@ -50,7 +50,7 @@ TEST(lines_that_are_described_wrongly_are_named)
 static double far_echo_of(int spokes, double sigma)
 {
     HEAP double *is = malloc(sizeof *is * 2 * N * LINES), *said = malloc(sizeof *said * 2 * N * LINES);
-    larmor_array *traj, *kspace;
+    larmor_array *traj;
     larmor_description found;
     for (int r = 0; r < LINES; r++)
         for (int i = 0; i < N; i++) {
@@ -64,12 +64,12 @@ static double far_echo_of(int spokes, double sigma)
         }
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, LINES), LARMOR_F64, is, &traj));
     OWN(larmor_phantom, *phantom, larmor_phantom_create("shepp-logan", 2, &phantom));
-    assert_ok(larmor_phantom_kspace(phantom, traj, 3, LARMOR_C64, &kspace));
+    OWN(larmor_array, *kspace, larmor_phantom_kspace(phantom, traj, 3, LARMOR_C64, &kspace));
     assert_ok(larmor_phantom_noise(kspace, sigma, 1));
     larmor_array_free(traj);
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, LINES), LARMOR_F64, said, &traj));
     assert_ok(larmor_compare_lines(kspace, traj, &found));
-    LMR_FREE(traj, kspace);
+    LMR_FREE(traj);
     return found.far_echo;
 }
 
@@ -86,7 +86,7 @@ TEST(spokes_that_are_described_as_lines_all_have_the_echo)
 static larmor_description found_for_step(double shift, double gain, double size, double noise, int coils)
 {
     HEAP double *k = malloc(sizeof *k * 2 * N * LINES), *is = malloc(sizeof *k * 2 * N * LINES);
-    larmor_array *traj, *kspace;
+    larmor_array *traj;
     larmor_description found;
     for (int i = 0; i < N * LINES; i++) {
         k[2 * i] = i % N - N / 2;
@@ -96,7 +96,7 @@ static larmor_description found_for_step(double shift, double gain, double size,
     }
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, LINES), LARMOR_F64, is, &traj));
     OWN(larmor_phantom, *phantom, larmor_phantom_create("shepp-logan", 2, &phantom));
-    assert_ok(larmor_phantom_kspace(phantom, traj, coils, LARMOR_C64, &kspace));
+    OWN(larmor_array, *kspace, larmor_phantom_kspace(phantom, traj, coils, LARMOR_C64, &kspace));
     assert_ok(larmor_phantom_noise(kspace, noise, 1));
     larmor_array_free(traj);
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, LINES), LARMOR_F64, k, &traj));
@@ -110,7 +110,7 @@ static larmor_description found_for_step(double shift, double gain, double size,
     }
     assert_ok(larmor_array_write(kspace, x, larmor_array_bytes(kspace)));
     assert_ok(larmor_compare_lines(kspace, traj, &found));
-    LMR_FREE(traj, kspace);
+    LMR_FREE(traj);
     return found;
 }
 

@@ -110,7 +110,6 @@ TEST(frames_in_turn_take_no_more_than_estimated_and_less_than_two_by_themselves)
     for (int c = 0; c < 4; c++) {
         OWNED(scan) s = scan_of(LARMOR_SHAPE(20, 18, 16), 32, 40, 4, LARMOR_C64, 0);
         larmor_sense_opts opts[MANY];
-        larmor_op *A;
         int64_t alone, estimate;
         for (int i = 0; i < MANY; i++)
             opts[i] = (larmor_sense_opts){
@@ -121,11 +120,10 @@ TEST(frames_in_turn_take_no_more_than_estimated_and_less_than_two_by_themselves)
         OWNED(larmor_array) *x = zeros(LARMOR_C64, larmor_shape_append(s.problem.image, MANY)),
                             *z = zeros(LARMOR_C64, larmor_shape_append(s.problem.image, MANY));
         begin();
-        assert_ok(larmor_op_sense_turns(s.maps, opts, MANY, &A));
+        OWN(larmor_op, *A, larmor_op_sense_turns(s.maps, opts, MANY, &A));
         assert_ok(larmor_op_normal(A, x, z));
         expect_estimate("frames in turn", estimate, 0, 3.5);
         assert_true(estimate < 2 * alone);
-        larmor_op_free(A);
     }
 }
 

@@ -121,16 +121,15 @@ TEST(the_choice_of_the_weight_takes_no_more_than_estimated)
         const larmor_shape image = s.problem.image;
         OWNED(larmor_array) *x = zeros(LARMOR_C64, image), *kept, *factors, *all;
         larmor_held_out out = {.noise = zeros(LARMOR_C64, larmor_array_shape(s.kspace))};
-        larmor_circulant *C;
         larmor_regulariser *r = NULL;
         larmor_choice choice;
         int64_t solver, beside;
         assert_ok(larmor_noise_fill(x, 1, 1));
-        larmor_op *A = warm_sense(&s, NULL, x);
+        OWNED(larmor_op) *A = warm_sense(&s, NULL, x);
         assert_ok(larmor_op_forward(A, x, s.kspace));
         assert_ok(larmor_noise_fill(lmr_mutable(out.noise), 0.1, 2));
         assert_ok(larmor_axpby(1, out.noise, 1, s.kspace));
-        assert_ok(larmor_circulant_create(s.maps, s.traj, NULL, image, LARMOR_C64, &C));
+        OWN(larmor_circulant, *C, larmor_circulant_create(s.maps, s.traj, NULL, image, LARMOR_C64, &C));
         assert_ok(larmor_hold_out(s.traj, NULL, C, 3, &kept, &factors));
         out.A = warm_sense(&s, kept, x);
         assert_ok(larmor_choose_memory(LARMOR_C64, image, larmor_array_shape(s.kspace), &beside));
@@ -149,8 +148,7 @@ TEST(the_choice_of_the_weight_takes_no_more_than_estimated)
         expect_estimate(c ? "choice for tv" : "choice for cg", solver + beside,
                         -(int64_t)(larmor_array_bytes(kept) + larmor_array_bytes(factors)), 1.5);
         larmor_regulariser_free(r);
-        larmor_circulant_free(C);
-        LMR_FREE(A, out.A, out.noise);
+        LMR_FREE(out.A, out.noise);
     }
 }
 

@@ -182,15 +182,14 @@ TEST(maps_of_less_resolution_are_nearly_those_of_all)
 {
     OWNED(scene) s = scene_of(LARMOR_C64, SPOKES);
     const larmor_nlinv_opts low = {.side = 16};
-    larmor_array *x, *maps, *few;
-    assert_ok(larmor_nlinv(s.kspace, s.traj, LARMOR_SHAPE(N, N), NULL, NULL, &maps, NULL));
+    larmor_array *x, *few;
+    OWN(larmor_array, *maps, larmor_nlinv(s.kspace, s.traj, LARMOR_SHAPE(N, N), NULL, NULL, &maps, NULL));
     assert_ok(larmor_nlinv(s.kspace, s.traj, LARMOR_SHAPE(N, N), &low, NULL, &few, NULL));
     HEAP cplx *a = values_of(maps), *b = values_of(few);
     assert_at_most(directions_apart(&s, a, b), 0.05);
     larmor_array_free(few);
     assert_refused(larmor_nlinv(s.kspace, s.traj, LARMOR_SHAPE(N, N), &low, &x, &few, NULL), LARMOR_ERR_ARG,
                    "nlinv: side 16, expected at least as many as the image has");
-    larmor_array_free(maps);
 }
 
 TEST(the_unit_of_the_samples_does_not_matter)

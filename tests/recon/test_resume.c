@@ -150,9 +150,9 @@ static larmor_status solve(int which, const larmor_solve_opts *given, cplx **x, 
 TEST(a_run_that_is_stopped_anywhere_and_resumed_ends_as_one_that_was_not)
 {
     for (int which = 0; which < SOLVERS; which++) {
-        cplx *expected, *got;
+        cplx *got;
         larmor_report whole, part;
-        assert_ok(solve(which, &(larmor_solve_opts){0}, &expected, &whole));
+        OWN_MEMORY(cplx, *expected, solve(which, &(larmor_solve_opts){0}, &expected, &whole));
         assert_true(whole.iters > 8);
         for (int at = 1; at <= whole.iters; at++) {
             kept k = {.stop_at = at};
@@ -167,7 +167,6 @@ TEST(a_run_that_is_stopped_anywhere_and_resumed_ends_as_one_that_was_not)
             free(got);
             forget(&k);
         }
-        free(expected);
     }
 }
 
@@ -221,9 +220,9 @@ TEST(so_does_a_run_with_any_penalty)
     larmor_regulariser_info info;
     for (int i = 0; (info = larmor_regulariser_entry(i)).name; i++) {
         const int count = SIDE * SIDE * (info.takes & LARMOR_NEEDS_SERIES ? FRAMES : 1);
-        cplx *expected, *got;
+        cplx *got;
         larmor_report whole, part;
-        assert_ok(penalised(info.name, (larmor_solve_opts){0}, &expected, &whole));
+        OWN_MEMORY(cplx, *expected, penalised(info.name, (larmor_solve_opts){0}, &expected, &whole));
         for (int at = 1; at < whole.iters; at += 5) {
             kept k = {.stop_at = at};
             assert_int_equal(penalised(info.name, (larmor_solve_opts){.monitor = keep, .user = &k}, &got, &part),
@@ -235,6 +234,5 @@ TEST(so_does_a_run_with_any_penalty)
             free(got);
             forget(&k);
         }
-        free(expected);
     }
 }

@@ -226,7 +226,7 @@ TEST(what_one_rank_cannot_do_all_refuse_with_its_message)
     const int n = larmor_ranks_count(ranks), i = larmor_ranks_number(ranks);
     char message[64];
     double size;
-    larmor_op *A, *F;
+    larmor_op *A;
     const larmor_sense_opts opts = {.traj = s.traj[1], .weights = i == n - 1 ? s.traj[1] : NULL};
     snprintf(message, sizeof message, "rank %d: toeplitz: weight array", n - 1);
     assert_refused(larmor_op_sense_slabs(ranks, s.maps[1], NZ, &opts, &A), i ? LARMOR_STOPPED : LARMOR_ERR_SHAPE,
@@ -234,7 +234,7 @@ TEST(what_one_rank_cannot_do_all_refuse_with_its_message)
     assert_null(A);
     /* where one rank is not well in the place of a sum, and of an operator */
     const larmor_nufft_opts nufft = {.type = 2, .ndim = 3, .modes = {NX, NY, NZ}, .tol = 1e-5, .dtype = LARMOR_C128};
-    assert_ok(larmor_op_nufft_slabs(dev, ranks, &nufft, s.traj[1], &F));
+    OWN(larmor_op, *F, larmor_op_nufft_slabs(dev, ranks, &nufft, s.traj[1], &F));
     OWN(larmor_array, *y, larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(s.points), &y));
     assert_ok(larmor_ranks_sum_over(dev, ranks));
     for (int k = 0; k < 2; k++) {
@@ -247,7 +247,6 @@ TEST(what_one_rank_cannot_do_all_refuse_with_its_message)
         assert_refused(st, i ? LARMOR_STOPPED : LARMOR_ERR_NUMERIC, message);
     }
     assert_ok(larmor_ranks_sum_over(dev, NULL));
-    larmor_op_free(F);
 }
 
 int main(void)

@@ -77,16 +77,15 @@ static double *apply_whole(const scene *s, larmor_op *N)
 static double *apply_slab(const scene *s, larmor_op *N)
 {
     OWNED(larmor_array) *x, *y;
-    double *all, *values;
+    double *values;
     const larmor_shape shape = larmor_op_in_shape(N);
     HEAP NEW(double, part, (size_t)larmor_shape_count(shape) * 2);
-    assert_ok(larmor_array_download(s->x, LARMOR_C128, &all));
+    OWN_MEMORY(double, *all, larmor_array_download(s->x, LARMOR_C128, &all));
     cut(s, all, part);
     assert_ok(larmor_array_upload(dev, s->opts.dtype, shape, LARMOR_C128, part, &x));
     assert_ok(larmor_array_create(dev, s->opts.dtype, shape, &y));
     assert_ok(larmor_op_forward(N, x, y));
     assert_ok(larmor_array_download(y, LARMOR_C128, &values));
-    free(all);
     return values;
 }
 
@@ -131,9 +130,9 @@ TEST(slabs_convolve_as_the_whole_does)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         scene s;
         make_scene(&s, cases[i].opts);
-        larmor_op *N = slabs_of(&s, first, end, cases[i].weighted);
+        OWNED(larmor_op) *N = slabs_of(&s, first, end, cases[i].weighted);
         expect_whole(&s, N, cases[i].weighted, cases[i].tol);
-        LMR_FREE(N, s.x);
+        LMR_FREE(s.x);
     }
 }
 
@@ -142,9 +141,9 @@ TEST(all_points_may_be_on_one_rank)
     scene s;
     make_scene(&s, (larmor_nufft_opts){.ndim = 3, .modes = {9, 8, 7}, .tol = 1e-5, .dtype = LARMOR_C64});
     const int is_last = larmor_ranks_number(ranks) == larmor_ranks_count(ranks) - 1;
-    larmor_op *N = slabs_of(&s, 0, is_last ? POINTS : 0, 1);
+    OWNED(larmor_op) *N = slabs_of(&s, 0, is_last ? POINTS : 0, 1);
     expect_whole(&s, N, 1, 3e-6);
-    LMR_FREE(N, s.x);
+    LMR_FREE(s.x);
 }
 
 TEST(parts_follow_each_other)
