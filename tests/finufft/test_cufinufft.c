@@ -105,10 +105,8 @@ static larmor_array *upload(int is_double, int is_complex, int64_t count, const 
 {
     const larmor_dtype real_type = is_double ? LARMOR_F64 : LARMOR_F32;
     const larmor_dtype complex_type = is_double ? LARMOR_C128 : LARMOR_C64;
-    larmor_array *x;
-    assert_ok(larmor_array_upload(dev, is_complex ? complex_type : real_type, LARMOR_SHAPE(count),
-                                  is_complex ? LARMOR_C128 : LARMOR_F64, host, &x));
-    return x;
+    return MADE(larmor_array, larmor_array_upload(dev, is_complex ? complex_type : real_type, LARMOR_SHAPE(count),
+                                                  is_complex ? LARMOR_C128 : LARMOR_F64, host, &made));
 }
 
 typedef struct memory {

@@ -20,9 +20,7 @@ static const char *named(const char *stem, const char *suffix)
 
 static void refused(const char *path, int force, larmor_status status, const char *text)
 {
-    larmor_output *out = (larmor_output *)1;
-    assert_refused(larmor_output_open(path, force, &out), status, text);
-    assert_null(out);
+    assert_none_made(larmor_output, larmor_output_open(path, force, &made), status, text);
 }
 
 IN_FOLDER(unknown_suffix_lists_the_known_ones)
@@ -122,8 +120,7 @@ IN_FOLDER(what_is_reserved_and_not_written_is_given_back)
 IN_FOLDER(more_than_the_disk_has_is_refused_with_both_figures)
 {
     struct statvfs fs;
-    larmor_output *out;
-    assert_ok(larmor_output_open(in_folder("x.npy"), 0, &out));
+    larmor_output *out = MADE(larmor_output, larmor_output_open(in_folder("x.npy"), 0, &made));
     assert_ok(fstatvfs(out->folder, &fs));
     const int64_t room = (int64_t)fs.f_bavail * (int64_t)fs.f_frsize;
     assert_int_equal(lmr_output_reserve(out, 0, room + (INT64_C(1) << 40)), LARMOR_ERR_IO);
@@ -284,8 +281,7 @@ IN_FOLDER(force_replaces_both_files_of_a_pair)
 IN_FOLDER(target_that_appears_meanwhile_is_kept_and_a_pair_is_taken_back)
 {
     OWNED(larmor_array) *x = random_array(LARMOR_C64, LARMOR_SHAPE(4, 3), 1);
-    larmor_output *out;
-    assert_ok(larmor_output_open(in_folder("k.cfl"), 0, &out));
+    larmor_output *out = MADE(larmor_output, larmor_output_open(in_folder("k.cfl"), 0, &made));
     put_file(in_folder("k.hdr"), "other", 5);
     assert_refused(larmor_array_save(out, x), LARMOR_ERR_EXISTS,
                    "appeared while it was computed; opts.force overwrites it");

@@ -8,9 +8,7 @@ static const char first_text[] = "what was reached first", second_text[] = "and 
 
 static larmor_checkpoint *place_at(const char *path)
 {
-    larmor_checkpoint *c;
-    assert_ok(larmor_checkpoint_file(path, &c));
-    return c;
+    return MADE(larmor_checkpoint, larmor_checkpoint_file(path, &made));
 }
 
 static larmor_status save(const larmor_checkpoint *c, const char *text)
@@ -209,9 +207,7 @@ IN_FOLDER(a_full_disk_leaves_what_is_there)
 IN_FOLDER(a_place_of_ones_own_needs_all_functions)
 {
     static const larmor_checkpoint_impl none;
-    static int any;
-    larmor_checkpoint *c = (larmor_checkpoint *)&any;
-    assert_refused(larmor_checkpoint_create("x", &none, NULL, &c), LARMOR_ERR_ARG, "open, get, begin, put, commit");
-    assert_null(c);
-    assert_refused(larmor_checkpoint_file("", &c), LARMOR_ERR_ARG, "no path");
+    assert_none_made(larmor_checkpoint, larmor_checkpoint_create("x", &none, NULL, &made), LARMOR_ERR_ARG,
+                     "open, get, begin, put, commit");
+    assert_none_made(larmor_checkpoint, larmor_checkpoint_file("", &made), LARMOR_ERR_ARG, "no path");
 }

@@ -223,8 +223,7 @@ IN_FOLDER(cfl_keeps_complex_arrays_bit_for_bit_with_inner_ones)
 IN_FOLDER(maps_of_a_slice_have_their_coils_in_the_dimension_of_bart)
 {
     larmor_array *flat = random_array(LARMOR_C64, LARMOR_SHAPE(6, 5, 3), 9), *x, *y;
-    larmor_output *out;
-    assert_ok(larmor_output_open(in_folder("maps.cfl"), 0, &out));
+    larmor_output *out = MADE(larmor_output, larmor_output_open(in_folder("maps.cfl"), 0, &made));
     assert_ok(larmor_maps_save(out, flat, NULL));
     larmor_output_free(out);
     size_t bytes;
@@ -258,8 +257,7 @@ IN_FOLDER(maps_are_an_image_of_each_coil_in_hdf5)
     for (int i = 0; i < 2; i++) {
         larmor_array *maps = random_array(LARMOR_C64, shapes[i], 9), *read;
         larmor_image_meta got;
-        larmor_output *out;
-        assert_ok(larmor_output_open(in_folder("maps.h5"), 1, &out));
+        larmor_output *out = MADE(larmor_output, larmor_output_open(in_folder("maps.h5"), 1, &made));
         assert_ok(larmor_maps_save(out, maps, &meta));
         larmor_output_free(out);
         assert_ok(larmor_image_read(in_folder("maps.h5"), dev, &read));
@@ -305,8 +303,7 @@ IN_FOLDER(several_images_are_stacked_last)
                 else
                     images[i].meta.repetition = i;
             }
-            larmor_output *out;
-            assert_ok(larmor_output_open(in_folder(names[f]), 1, &out));
+            larmor_output *out = MADE(larmor_output, larmor_output_open(in_folder(names[f]), 1, &made));
             assert_ok(larmor_image_write(out, images, 3, NULL));
             larmor_output_free(out);
             assert_ok(larmor_image_read(in_folder(names[f]), dev, &y));
@@ -332,8 +329,7 @@ IN_FOLDER(magnitude_is_written_if_asked)
     larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(6, 5), 4), *y;
     HEAP float *v = host_of(x);
     for (int f = 0; f < 3; f++) {
-        larmor_output *out;
-        assert_ok(larmor_output_open(in_folder(names[f]), 0, &out));
+        larmor_output *out = MADE(larmor_output, larmor_output_open(in_folder(names[f]), 0, &made));
         assert_ok(larmor_image_write(out, &(larmor_image){.data = x}, 1, &(larmor_write_opts){.magnitude = 1}));
         larmor_output_free(out);
         assert_ok(larmor_image_read(in_folder(names[f]), dev, &y));
@@ -425,8 +421,7 @@ IN_FOLDER(images_that_do_not_fit_together_are_refused)
     OWNED(larmor_array) *y = random_array(LARMOR_C64, LARMOR_SHAPE(4, 5), 1);
     OWNED(larmor_array) *z = random_array(LARMOR_F32, LARMOR_SHAPE(4, 4), 1);
     OWNED(larmor_array) *line = random_array(LARMOR_F32, LARMOR_SHAPE(4), 1);
-    larmor_output *out;
-    assert_ok(larmor_output_open(in_folder("x.h5"), 0, &out));
+    larmor_output *out = MADE(larmor_output, larmor_output_open(in_folder("x.h5"), 0, &made));
     const larmor_image shapes[2] = {{.data = x}, {.data = y}}, types[2] = {{.data = x}, {.data = z}};
     const larmor_image one[1] = {{.data = line}};
     assert_refused(larmor_image_write(out, shapes, 2, NULL), LARMOR_ERR_SHAPE, "image 2 is c64 [4, 5] on");

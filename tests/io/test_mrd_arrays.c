@@ -5,9 +5,7 @@ enum { SAMPLES = 4, READOUTS = 6, POINTS = SAMPLES * READOUTS, COILS = 2 };
 
 static larmor_array *made(larmor_dtype dtype, larmor_shape shape, const void *host)
 {
-    larmor_array *x;
-    assert_ok(larmor_array_upload(dev, dtype, shape, dtype, host, &x));
-    return x;
+    return MADE(larmor_array, larmor_array_upload(dev, dtype, shape, dtype, host, &made));
 }
 
 /* [nd, SAMPLES, READOUTS] up to `reach` along x and half of that along y, the third components `depth`. */

@@ -159,8 +159,7 @@ static larmor_status write_slices(const char *path, int count, const double *alo
         for (int k = 0; k < 3; k++)
             images[i].meta.position_mm[k] += along[i] * oblique.slice_dir[k] + (i == 1) * shift * oblique.read_dir[k];
     }
-    larmor_output *out;
-    assert_ok(larmor_output_open(path, 1, &out));
+    larmor_output *out = MADE(larmor_output, larmor_output_open(path, 1, &made));
     const larmor_status st = larmor_image_write(out, images, count, NULL);
     larmor_output_free(out);
     for (int i = 0; i < count; i++) larmor_array_free(x[i]);

@@ -23,8 +23,7 @@ static picture read_png(const char *path)
 
 static larmor_array *real_array(larmor_shape shape, const float *values)
 {
-    larmor_array *x;
-    assert_ok(larmor_array_create(dev, LARMOR_F32, shape, &x));
+    larmor_array *x = MADE(larmor_array, larmor_array_create(dev, LARMOR_F32, shape, &made));
     assert_ok(larmor_array_write(x, values, larmor_array_bytes(x)));
     return x;
 }
@@ -98,8 +97,7 @@ IN_FOLDER(three_planes_meet_in_the_middle_voxel_in_the_proportions_of_space)
 static larmor_array *phases(void) /* [6, 1], of pi, -2 pi/3, ..., 2 pi/3, each half as bright as white */
 {
     static const float v[12] = {-1, 0, -.5f, -.8660254f, .5f, -.8660254f, 1, 0, .5f, .8660254f, -.5f, .8660254f};
-    larmor_array *x;
-    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(6, 1), &x));
+    larmor_array *x = MADE(larmor_array, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(6, 1), &made));
     assert_ok(larmor_array_write(x, v, sizeof v));
     return x;
 }

@@ -73,8 +73,7 @@ WITH_FAKE(lies_about_a_sequence_are_refused)
                                        "seq: fewer samples than it says",
                                        "seq: no dwell time",
                                        "seq: k NaN"};
-    larmor_pulseq *q;
-    assert_ok(larmor_pulseq_read(file_for("honest", "a.seq"), NULL, &q));
+    larmor_pulseq *q = MADE(larmor_pulseq, larmor_pulseq_read(file_for("honest", "a.seq"), NULL, &made));
     assert_int_equal(larmor_pulseq_describe(q).samples, 5);
     larmor_pulseq_free(q);
     for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {

@@ -72,13 +72,12 @@ static void assert_blocks(const larmor_raw *raw)
 
 WITH_SCAN(waveforms_are_read_as_they_were_written_and_a_copy_has_them)
 {
-    larmor_output *out;
     const char *copied = in_folder("copy.h5");
     write_blocks(path);
     OWNED(larmor_raw) *raw = opened_with(NULL);
     assert_blocks(raw);
     OWNED(larmor_raw) *stored = opened_with(&(larmor_raw_opts){.as_stored = 1});
-    assert_ok(larmor_output_open(copied, 0, &out));
+    larmor_output *out = MADE(larmor_output, larmor_output_open(copied, 0, &made));
     assert_ok(larmor_raw_copy(stored, 0, out));
     larmor_output_free(out);
     snprintf(path, sizeof path, "%s", copied);

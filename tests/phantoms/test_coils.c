@@ -108,16 +108,19 @@ TEST(maps_do_not_depend_on_threads)
 
 TEST(coils_that_make_no_sense_are_refused)
 {
-    larmor_array *maps;
-    assert_refused(larmor_phantom_coils_around(NULL, dev, LARMOR_C64, LARMOR_SHAPE(8, 8), NULL, 0, &maps),
-                   LARMOR_ERR_ARG, "phantom: got 0 coils, expected 1 to 1024");
-    assert_null(maps);
-    assert_refused(larmor_phantom_coils_around(NULL, dev, LARMOR_C64, LARMOR_SHAPE(8, 8), NULL, 1025, &maps),
-                   LARMOR_ERR_ARG, "got 1025 coils");
-    assert_refused(larmor_phantom_coils_around(NULL, dev, LARMOR_F32, LARMOR_SHAPE(8, 8), NULL, 4, &maps),
-                   LARMOR_ERR_ARG, "phantom coils: got f32, expected c64 or c128");
-    assert_refused(larmor_phantom_coils_around(NULL, dev, LARMOR_C64, LARMOR_SHAPE(INT64_MAX, 1), NULL, 4, &maps),
-                   LARMOR_ERR_SHAPE, "too many to count");
-    assert_refused(larmor_phantom_coils_around(NULL, dev, LARMOR_C64, LARMOR_SHAPE(8), NULL, 4, &maps),
-                   LARMOR_ERR_SHAPE, "phantom coils: got an image of 1 dimensions");
+    assert_none_made(larmor_array,
+                     larmor_phantom_coils_around(NULL, dev, LARMOR_C64, LARMOR_SHAPE(8, 8), NULL, 0, &made),
+                     LARMOR_ERR_ARG, "phantom: got 0 coils, expected 1 to 1024");
+    assert_none_made(larmor_array,
+                     larmor_phantom_coils_around(NULL, dev, LARMOR_C64, LARMOR_SHAPE(8, 8), NULL, 1025, &made),
+                     LARMOR_ERR_ARG, "got 1025 coils");
+    assert_none_made(larmor_array,
+                     larmor_phantom_coils_around(NULL, dev, LARMOR_F32, LARMOR_SHAPE(8, 8), NULL, 4, &made),
+                     LARMOR_ERR_ARG, "phantom coils: got f32, expected c64 or c128");
+    assert_none_made(larmor_array,
+                     larmor_phantom_coils_around(NULL, dev, LARMOR_C64, LARMOR_SHAPE(INT64_MAX, 1), NULL, 4, &made),
+                     LARMOR_ERR_SHAPE, "too many to count");
+    assert_none_made(larmor_array,
+                     larmor_phantom_coils_around(NULL, dev, LARMOR_C64, LARMOR_SHAPE(8), NULL, 4, &made),
+                     LARMOR_ERR_SHAPE, "phantom coils: got an image of 1 dimensions");
 }

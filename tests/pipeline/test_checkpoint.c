@@ -71,9 +71,7 @@ static larmor_status clear_place(void *self)
 static larmor_checkpoint *checkpoint_of(place *p)
 {
     static const larmor_checkpoint_impl impl = {open_place, get, begin, put, commit, clear_place, NULL};
-    larmor_checkpoint *c;
-    assert_ok(larmor_checkpoint_create("memory", &impl, p, &c));
-    return c;
+    return MADE(larmor_checkpoint, larmor_checkpoint_create("memory", &impl, p, &made));
 }
 
 /* Without what takes most of the time of a preparation, and is not what a test is about. */
@@ -446,9 +444,8 @@ TEST(a_checkpoint_of_another_plan_is_refused)
     OWNED(scan) s = scan_of(COILS, 1, 1e-3);
     larmor_recon_opts opts = OPTS(.method = "cg", .iters = 3, .maps = s.maps, .checkpoint_every = -1, SHORT);
     OWNED(outcome) o = run_at(&s, opts, &p, NULL);
-    larmor_recon *recon;
     larmor_recon_plan plan = {.block = 0}, little;
-    assert_ok(try_recon(&s, &opts, &recon));
+    larmor_recon *recon = MADE(larmor_recon, try_recon(&s, &opts, &made));
     assert_ok(larmor_recon_describe(recon, 0, &plan));
     larmor_recon_free(recon);
     for (opts.memory = plan.bytes; opts.memory > plan.bytes / 8; opts.memory -= plan.bytes / 64) {

@@ -57,8 +57,7 @@ TEST(images_of_virtual_coils_are_those_of_all)
 TEST(saved_maps_give_the_same_image)
 {
     OWNED(scan) s = scan_of(MANY, 1, 1e-4);
-    larmor_array *noise;
-    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(2000, MANY), &noise));
+    larmor_array *noise = MADE(larmor_array, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(2000, MANY), &made));
     assert_ok(larmor_phantom_noise(noise, 1e-4, 5));
     s.arrays.noise = noise;
     const larmor_recon_opts opts = KNOWN(.method = "grid");

@@ -49,12 +49,12 @@ static scene scene_of(const char *trajectory, int readouts, double turn)
 static larmor_array *phases_of(const scene *s, double turn)
 {
     HEAP double *phase = calloc((size_t)(s->readouts * BANDS), sizeof *phase);
-    larmor_array *x;
     for (int64_t i = 0; i < s->readouts * BANDS; i++) {
         const double j = (double)(i % s->readouts);
         phase[i] = turn * j * j + 2 * M_PI * (double)(i / s->readouts) * j / BANDS;
     }
-    assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(s->readouts, BANDS), &x));
+    larmor_array *x =
+        MADE(larmor_array, larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(s->readouts, BANDS), &made));
     assert_ok(larmor_array_write(x, phase, larmor_array_bytes(x)));
     return x;
 }
@@ -162,9 +162,7 @@ TEST(slices_need_not_be_equally_far_apart)
 
 static void refuse(const scene *s, larmor_multiband_opts opts, larmor_status status, const char *text)
 {
-    larmor_source *volumes;
-    assert_refused(larmor_source_of_multiband(s->inner, &opts, &volumes), status, text);
-    assert_null(volumes);
+    assert_none_made(larmor_source, larmor_source_of_multiband(s->inner, &opts, &made), status, text);
 }
 
 TEST(what_makes_no_volume_is_refused)
@@ -343,13 +341,11 @@ static larmor_source *source_with(const stored *all, const char *calibration, co
     const int solid = !strcmp(calibration, "full3D");
     const int z = solid ? PARTITIONS : 1;
     const int fov = solid ? 256 : 5;
-    larmor_source *source;
     char xml[4096];
     const int bytes = snprintf(xml, sizeof xml, "<ismrmrdHeader>" ENCODING(MULTIBAND) ENCODING("") "</ismrmrdHeader>",
                                1, 5, 1, 5, type, calibration, all->each[0].encoding, z, fov, z, fov, type);
     assert_ok(larmor_raw_of_acquisitions(xml, bytes, all->each, all->count, opts, raw));
-    assert_ok(larmor_source_of_raw(*raw, "scan", &source));
-    return source;
+    return MADE(larmor_source, larmor_source_of_raw(*raw, "scan", &made));
 }
 
 static larmor_source *source_by_header(const stored *all, const char *calibration, larmor_raw **raw)

@@ -19,9 +19,8 @@ static double *spokes_of(double angle)
 
 static larmor_array *upload(const double *k)
 {
-    larmor_array *traj;
-    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, SAMPLES, SPOKES), LARMOR_F64, k, &traj));
-    return traj;
+    return MADE(larmor_array,
+                larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, SAMPLES, SPOKES), LARMOR_F64, k, &made));
 }
 
 /* Samples of the phantom with some noise where k has them. */

@@ -7,8 +7,7 @@
 /* An operator that has allocated all that its maps need. */
 static larmor_op *warm_operator(larmor_dtype dtype, larmor_shape shape, larmor_array *x, larmor_array *b)
 {
-    larmor_op *F;
-    assert_ok(larmor_op_fft(dev, dtype, shape, 3, NULL, &F));
+    larmor_op *F = MADE(larmor_op, larmor_op_fft(dev, dtype, shape, 3, NULL, &made));
     assert_ok(larmor_noise_fill(x, 1, 1));
     assert_ok(larmor_op_forward(F, x, b));
     assert_ok(larmor_op_adjoint(F, b, x));
@@ -34,8 +33,8 @@ LMR_FREES(end_vectors, vectors, A, x, b, start)
 /* SENSE of the scan with weights or without, whose maps have run. */
 static larmor_op *warm_sense(const scan *s, const larmor_array *weights, larmor_array *x)
 {
-    larmor_op *A;
-    assert_ok(larmor_op_sense(s->maps, &(larmor_sense_opts){.traj = s->traj, .weights = weights}, &A));
+    larmor_op *A =
+        MADE(larmor_op, larmor_op_sense(s->maps, &(larmor_sense_opts){.traj = s->traj, .weights = weights}, &made));
     OWNED(larmor_array) *b = zeros(s->problem.dtype, larmor_op_out_shape(A)),
                         *z = zeros(s->problem.dtype, s->problem.image);
     assert_ok(larmor_op_forward(A, x, b));

@@ -110,8 +110,7 @@ TEST(the_adjoint_belongs_to_the_derivative)
     for (int sets = 1; sets <= 2; sets++) {
         OWNED(lmr_nlinv) n = model_of(&s, LARMOR_C128, sets);
         OWNED(larmor_array) *x = unknowns_of(&n, 1), *d = unknowns_of(&n, 2), *z = unknowns_of(&n, 3);
-        HEAP cplx *values = random_values(VOXELS * COILS, 4);
-        OWNED(larmor_array) *y = complex_array(LARMOR_C128, LARMOR_SHAPE(N, N, COILS), values);
+        OWNED(larmor_array) *y = drawn(LARMOR_C128, LARMOR_SHAPE(N, N, COILS), 4);
         double left[2], right[2];
         assert_ok(lmr_nlinv_at(&n, x));
         assert_ok(lmr_nlinv_normal(&n, d, z));
@@ -201,8 +200,7 @@ TEST(the_unit_of_the_samples_does_not_matter)
     assert_ok(larmor_axpby(1e6, s.kspace, 0, s.kspace));
     assert_ok(larmor_nlinv(s.kspace, s.traj, LARMOR_SHAPE(N, N), &opts, &other, &same, NULL));
     assert_ok(larmor_axpby(1e6, x, 0, x));
-    HEAP cplx *a = values_of(x), *b = values_of(other);
-    assert_at_most(difference(a, b, VOXELS), 1e-3);
+    assert_at_most(apart(x, other), 1e-3);
 }
 
 /* What lies outside is folded into the field of view by Cartesian samples: the coils there are others. */

@@ -200,9 +200,7 @@ static larmor_status penalised(const char *name, larmor_solve_opts o, cplx **x, 
     assert_ok(larmor_regulariser_read(name, &listed));
     const int series = (listed.takes & LARMOR_NEEDS_SERIES) != 0;
     const larmor_shape shape = series ? LARMOR_SHAPE(SIDE, SIDE, FRAMES) : LARMOR_SHAPE(SIDE, SIDE);
-    const int64_t count = larmor_shape_count(shape);
-    HEAP cplx *factors = random_values((int)count, 3), *rhs = random_values((int)count, 4);
-    OWNED(larmor_array) *d = complex_array(LARMOR_C128, shape, factors), *b = complex_array(LARMOR_C128, shape, rhs),
+    OWNED(larmor_array) *d = drawn(LARMOR_C128, shape, 3), *b = drawn(LARMOR_C128, shape, 4),
                         *image = zeros(LARMOR_C128, shape);
     o.max_iter = ITERS;
     o.tol = -1;
