@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "try.h"
+
 enum { STREAM_POINTS = 1, STREAM_INPUT = 2, STREAM_TARGETS = 4 };
 #define CONE_TURNS 2
 
@@ -73,12 +75,9 @@ static larmor_status put(larmor_device *dev, const larmor_array *host, larmor_ar
 
 larmor_status bench_reals(larmor_device *dev, int is_double, larmor_array *host, larmor_array **out)
 {
-    larmor_array *x;
     *out = NULL;
-    larmor_status st = larmor_array_convert(host, is_double ? LARMOR_F64 : LARMOR_F32, &x);
-    if (!st) st = put(dev, x, out);
-    larmor_array_free(x);
-    return st;
+    APP_OWN(larmor_array, x, larmor_array_convert(host, is_double ? LARMOR_F64 : LARMOR_F32, &x));
+    return put(dev, x, out);
 }
 
 static larmor_status make_room(larmor_device *host, int ndim, int64_t points, larmor_array **out)
@@ -90,8 +89,7 @@ static larmor_status make_room(larmor_device *host, int ndim, int64_t points, la
 static larmor_status draw_uniform(const bench_case *c, larmor_device *host, uint64_t stream, int64_t count,
                                   larmor_array **points)
 {
-    const larmor_status st = make_room(host, c->ndim, count, points);
-    if (st) return st;
+    TRY(make_room(host, c->ndim, count, points));
     double *k = larmor_array_data(*points);
 #pragma omp parallel for
     for (int64_t i = 0; i < count; i++)
@@ -102,8 +100,7 @@ static larmor_status draw_uniform(const bench_case *c, larmor_device *host, uint
 
 static larmor_status draw_cluster(bench_case *c, larmor_device *host, larmor_array **points)
 {
-    const larmor_status st = make_room(host, c->ndim, c->points, points);
-    if (st) return st;
+    TRY(make_room(host, c->ndim, c->points, points));
     double *k = larmor_array_data(*points);
 #pragma omp parallel for
     for (int64_t i = 0; i < c->ndim * c->points; i++) k[i] = 4 * bench_random(STREAM_POINTS, i);
@@ -128,9 +125,8 @@ static larmor_status wind_cones(bench_case *c, larmor_device *host, larmor_array
 {
     const int64_t samples = 2 * c->modes[0];
     const int64_t readouts = c->points > samples ? c->points / samples : 1;
-    larmor_status st = expect_dimensions(c, 3);
-    if (!st) st = make_room(host, 3, samples * readouts, points);
-    if (st) return st;
+    TRY(expect_dimensions(c, 3));
+    TRY(make_room(host, 3, samples * readouts, points));
     c->points = samples * readouts;
     double *k = larmor_array_data(*points);
 #pragma omp parallel for
@@ -154,10 +150,10 @@ static larmor_status take_trajectory(bench_case *c, larmor_device *host, larmor_
     larmor_traj_opts opts = {.samples = 2 * c->modes[0], .matrix = {c->modes[0], c->modes[1], c->modes[2]}};
     const int64_t unit = opts.samples * (is_stars ? c->modes[2] : 1);
     opts.readouts = c->points / unit > 1 ? c->points / unit : 1;
-    larmor_status st = expect_dimensions(c, is_flat ? 2 : 3);
-    if (!st) st = larmor_traj_create(host, c->distribution, &opts, points);
-    if (!st) c->points = larmor_array_count(*points) / c->ndim;
-    return st;
+    TRY(expect_dimensions(c, is_flat ? 2 : 3));
+    TRY(larmor_traj_create(host, c->distribution, &opts, points));
+    c->points = larmor_array_count(*points) / c->ndim;
+    return LARMOR_OK;
 }
 
 static larmor_status choose_points(bench_case *c, larmor_device *host, larmor_array **points)
@@ -190,13 +186,11 @@ static void to_units_of_device(const bench_case *c, int are_points, larmor_array
 /* The host's copy as the device has it. */
 static larmor_status put_points(bench_case *c, bench_data *data)
 {
-    larmor_status st = choose_points(c, data->host, &data->points);
-    if (st) return st;
+    TRY(choose_points(c, data->host, &data->points));
     to_units_of_device(c, 1, data->points);
-    st = bench_reals(data->dev, c->is_double, data->points, &data->traj);
-    if (st || c->type != 3) return st;
-    st = draw_uniform(c, data->host, STREAM_TARGETS, bench_case_modes(c), &data->targets);
-    if (st) return st;
+    TRY(bench_reals(data->dev, c->is_double, data->points, &data->traj));
+    if (c->type != 3) return LARMOR_OK;
+    TRY(draw_uniform(c, data->host, STREAM_TARGETS, bench_case_modes(c), &data->targets));
     to_units_of_device(c, 0, data->targets);
     return bench_reals(data->dev, c->is_double, data->targets, &data->aims);
 }
@@ -204,8 +198,7 @@ static larmor_status put_points(bench_case *c, bench_data *data)
 /* Random parts in [-1, 1). */
 static larmor_status draw_input(const bench_case *c, larmor_dtype dtype, larmor_shape shape, bench_data *data)
 {
-    larmor_status st = larmor_array_create(data->host, dtype, shape, &data->values);
-    if (st) return st;
+    TRY(larmor_array_create(data->host, dtype, shape, &data->values));
     const int64_t reals = 2 * larmor_array_count(data->values);
     float *x32 = larmor_array_data(data->values);
     double *x64 = larmor_array_data(data->values);
@@ -225,9 +218,8 @@ static larmor_status put_values(const bench_case *c, bench_data *data)
     const larmor_dtype dtype = c->is_double ? LARMOR_C128 : LARMOR_C64;
     const larmor_shape values = LARMOR_SHAPE(c->points, c->batch),
                        modes = LARMOR_SHAPE(bench_case_modes(c), c->batch);
-    larmor_status st = draw_input(c, dtype, c->type == 2 ? modes : values, data);
-    if (!st) st = larmor_array_create(data->dev, dtype, c->type == 2 ? values : modes, &data->out);
-    return st;
+    TRY(draw_input(c, dtype, c->type == 2 ? modes : values, data));
+    return larmor_array_create(data->dev, dtype, c->type == 2 ? values : modes, &data->out);
 }
 
 static void free_points(bench_data *data)

@@ -25,12 +25,12 @@ static larmor_status make_arrays(normal_run *r, larmor_device *dev)
     const bench_case *c = &r->result->c;
     const larmor_dtype dtype = c->is_double ? LARMOR_C128 : LARMOR_C64;
     const larmor_shape image = larmor_shape_of(c->ndim, c->modes);
-    larmor_status st = larmor_array_create(dev, dtype, larmor_shape_append(image, c->batch), &r->maps);
-    if (!st) st = larmor_noise_fill(r->maps, 1, 1);
-    if (!st) st = larmor_array_create(dev, dtype, image, &r->x);
-    if (!st) st = larmor_noise_fill(r->x, 1, 2);
-    for (int i = 0; i < 2 && !st; i++) st = larmor_array_create(dev, dtype, image, &r->y[i]);
-    return st;
+    TRY(larmor_array_create(dev, dtype, larmor_shape_append(image, c->batch), &r->maps));
+    TRY(larmor_noise_fill(r->maps, 1, 1));
+    TRY(larmor_array_create(dev, dtype, image, &r->x));
+    TRY(larmor_noise_fill(r->x, 1, 2));
+    for (int i = 0; i < 2; i++) TRY(larmor_array_create(dev, dtype, image, &r->y[i]));
+    return LARMOR_OK;
 }
 
 static larmor_status make_operators(normal_run *r)
@@ -44,11 +44,11 @@ static larmor_status make_operators(normal_run *r)
 
 static larmor_status time_map(normal_run *r, int i, int calls, double *seconds)
 {
-    larmor_status st = larmor_timer_start(r->timer);
-    for (int k = 0; k < calls && !st; k++) st = larmor_op_normal(r->A[i], r->x, r->y[i]);
-    if (!st) st = larmor_timer_stop(r->timer, seconds);
+    TRY(larmor_timer_start(r->timer));
+    for (int k = 0; k < calls; k++) TRY(larmor_op_normal(r->A[i], r->x, r->y[i]));
+    TRY(larmor_timer_stop(r->timer, seconds));
     *seconds /= calls;
-    return st;
+    return LARMOR_OK;
 }
 
 /* The difference of two runs of unequal length: what is done once does not count. */
@@ -94,24 +94,27 @@ static larmor_status measure(normal_run *r, int repeats)
     return LARMOR_OK;
 }
 
+static void free_run(normal_run *r)
+{
+    for (int i = 0; i < 2; i++) {
+        larmor_op_free(r->A[i]);
+        larmor_array_free(r->y[i]);
+    }
+    larmor_array_free(r->x);
+    larmor_array_free(r->maps);
+    larmor_timer_free(r->timer);
+    bench_data_free(&r->data);
+}
+
 static larmor_status run_case(larmor_device *dev, int repeats, const bench_case *c, normal_result *result)
 {
-    normal_run r = {.result = result};
+    APP_FREED_BY(free_run) normal_run r = {.result = result};
     *result = (normal_result){.c = *c};
-    larmor_status st = bench_data_draw(dev, &result->c, &r.data);
-    if (!st) st = larmor_timer_create(dev, &r.timer);
-    if (!st) st = make_arrays(&r, dev);
-    if (!st) st = make_operators(&r);
-    if (!st) st = measure(&r, repeats);
-    for (int i = 0; i < 2; i++) {
-        larmor_op_free(r.A[i]);
-        larmor_array_free(r.y[i]);
-    }
-    larmor_array_free(r.x);
-    larmor_array_free(r.maps);
-    larmor_timer_free(r.timer);
-    bench_data_free(&r.data);
-    return st;
+    TRY(bench_data_draw(dev, &result->c, &r.data));
+    TRY(larmor_timer_create(dev, &r.timer));
+    TRY(make_arrays(&r, dev));
+    TRY(make_operators(&r));
+    return measure(&r, repeats);
 }
 
 /* ---- the command ---- */

@@ -87,12 +87,12 @@ static larmor_status make_plan(comparison *t, int i, const bench_case *c)
         opts.effort = (larmor_plan_effort)i;
     else
         opts.upsample = planner_factors[i - 3];
-    larmor_status st = larmor_nufft_create(t->data.dev, &opts, &t->plan[i]);
+    const larmor_status st = larmor_nufft_create(t->data.dev, &opts, &t->plan[i]);
     if (st == LARMOR_ERR_NUMERIC && i >= 3) return LARMOR_OK; /* and no plan */
-    if (!st) st = larmor_timer_start(t->timer);
-    if (!st) st = larmor_nufft_set_points(t->plan[i], t->data.traj, NULL);
-    if (!st) st = larmor_timer_stop(t->timer, &seconds);
-    if (st) return st;
+    TRY(st);
+    TRY(larmor_timer_start(t->timer));
+    TRY(larmor_nufft_set_points(t->plan[i], t->data.traj, NULL));
+    TRY(larmor_timer_stop(t->timer, &seconds));
     if (i < 3) {
         t->result->setting[i] = seconds;
         t->result->info[i] = larmor_nufft_describe(t->plan[i]);
@@ -106,11 +106,11 @@ static larmor_status time_plan(comparison *t, int i, double *least)
 {
     const int repeats = *least > 0 ? (int)fmin(200, ceil(2e-3 / *least)) : 1;
     double seconds;
-    larmor_status st = larmor_timer_start(t->timer);
-    for (int k = 0; k < repeats && !st; k++) st = larmor_nufft_execute(t->plan[i], t->data.in, t->data.out);
-    if (!st) st = larmor_timer_stop(t->timer, &seconds);
-    if (!st && (*least <= 0 || seconds / repeats < *least)) *least = seconds / repeats;
-    return st;
+    TRY(larmor_timer_start(t->timer));
+    for (int k = 0; k < repeats; k++) TRY(larmor_nufft_execute(t->plan[i], t->data.in, t->data.out));
+    TRY(larmor_timer_stop(t->timer, &seconds));
+    if (*least <= 0 || seconds / repeats < *least) *least = seconds / repeats;
+    return LARMOR_OK;
 }
 
 static larmor_status time_plans(comparison *t, int rounds)
@@ -126,19 +126,22 @@ static larmor_status time_plans(comparison *t, int rounds)
     return LARMOR_OK;
 }
 
+static void free_comparison(comparison *t)
+{
+    for (int i = 0; i < PLANS; i++) larmor_nufft_free(t->plan[i]);
+    larmor_timer_free(t->timer);
+    bench_data_free(&t->data);
+}
+
 static larmor_status run_case(larmor_device *dev, int rounds, bench_case c, planner_result *result)
 {
-    comparison t = {.result = result};
+    APP_FREED_BY(free_comparison) comparison t = {.result = result};
     *result = (planner_result){.c = c};
     larmor_wisdom_forget(dev); /* so that the time to choose is that of a case that was never seen */
-    larmor_status st = bench_data_draw(dev, &result->c, &t.data);
-    if (!st) st = larmor_timer_create(dev, &t.timer);
-    for (int i = 0; i < PLANS && !st; i++) st = app_stopped() ? LARMOR_STOPPED : make_plan(&t, i, &result->c);
-    if (!st) st = time_plans(&t, rounds);
-    for (int i = 0; i < PLANS; i++) larmor_nufft_free(t.plan[i]);
-    larmor_timer_free(t.timer);
-    bench_data_free(&t.data);
-    return st;
+    TRY(bench_data_draw(dev, &result->c, &t.data));
+    TRY(larmor_timer_create(dev, &t.timer));
+    for (int i = 0; i < PLANS; i++) TRY(app_stopped() ? LARMOR_STOPPED : make_plan(&t, i, &result->c));
+    return time_plans(&t, rounds);
 }
 
 /* ---- the table and the JSON line ---- */

@@ -44,14 +44,13 @@ static larmor_status read_descriptions(bench_lines *lines)
     lines->is_new = !f && errno == ENOENT;
     if (lines->is_new) return LARMOR_OK;
     if (!f) return larmor_fail(LARMOR_ERR_IO, "%s: cannot be read: %s", lines->path, strerror(errno));
-    char *line = NULL;
+    APP_HEAP char *line = NULL;
     size_t room = 0;
     larmor_status st = LARMOR_OK;
     for (int number = 1; !st && getline(&line, &room, f) >= 0; number++)
         if (!keep_description(lines, line))
             st = larmor_fail(LARMOR_ERR_FORMAT, "%s: line %d is no result of larmor-bench; give another name",
                              lines->path, number);
-    free(line);
     fclose(f);
     return st;
 }

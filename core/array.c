@@ -354,22 +354,6 @@ larmor_status larmor_array_download(const larmor_array *x, larmor_dtype to, void
     return st;
 }
 
-static int is_finite(const larmor_array *x, const void *host, int64_t i)
-{
-    switch (x->dtype) {
-    case LARMOR_F32:
-        return isfinite(((const float *)host)[i]);
-    case LARMOR_C64:
-        return isfinite(((const float *)host)[2 * i]) && isfinite(((const float *)host)[2 * i + 1]);
-    case LARMOR_F64:
-        return isfinite(((const double *)host)[i]);
-    case LARMOR_C128:
-        return isfinite(((const double *)host)[2 * i]) && isfinite(((const double *)host)[2 * i + 1]);
-    default:
-        return 1;
-    }
-}
-
 /* "[8, 8, 0]" of an element. */
 static lmr_text place_of(larmor_shape shape, int64_t i)
 {
@@ -386,7 +370,7 @@ static lmr_text place_of(larmor_shape shape, int64_t i)
 larmor_status larmor_array_expect_finite(const larmor_array *x, const char *name)
 {
     void *host;
-    double norm;
+    double norm, value[2];
     int64_t bad = 0, first = 0;
     LMR_NEED(x, name);
     if (lmr_is_complex(x->dtype)) { /* quicker; a norm may also be too large for a double */
@@ -395,7 +379,8 @@ larmor_status larmor_array_expect_finite(const larmor_array *x, const char *name
     }
     LMR_TRY(read_all(x, &host));
     for (int64_t i = larmor_array_count(x); i-- > 0;) {
-        if (is_finite(x, host, i)) continue;
+        lmr_element(host, x->dtype, i, value);
+        if (isfinite(value[0]) && isfinite(value[1])) continue;
         bad++;
         first = i;
     }

@@ -63,3 +63,18 @@ lmr_text lmr_describe_as(const larmor_device *dev, larmor_dtype dtype, larmor_sh
 /* OK if x is dtype `shape` on dev; else LARMOR_ERR_SHAPE `who: what is c64 [..] on cpu, expected c64 [..] on cpu`. */
 larmor_status lmr_expect(const char *who, const char *what, const larmor_array *x, const larmor_device *dev,
                          larmor_dtype dtype, larmor_shape shape);
+
+/* Element i of numbers in the host's memory as a complex number. */
+static inline void lmr_element(const void *host, larmor_dtype dtype, int64_t i, double out[2])
+{
+    const int parts = lmr_is_complex(dtype) ? 2 : 1;
+    out[1] = 0;
+    for (int k = 0; k < parts; k++) {
+        if (dtype == LARMOR_I64)
+            out[k] = (double)((const int64_t *)host)[i];
+        else if (dtype == LARMOR_F32 || dtype == LARMOR_C64)
+            out[k] = ((const float *)host)[parts * i + k];
+        else
+            out[k] = ((const double *)host)[parts * i + k];
+    }
+}

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/cpu/cpu.h"
+#include "core/owned.h"
 #include "core/quiet.h"
 #include "core/status.h"
 
@@ -198,12 +199,8 @@ static void *come(void *user)
 static larmor_status open_members(larmor_device *group, const requests *list)
 {
     larmor_status st = LARMOR_OK;
-    coming *all = calloc((size_t)list->count, sizeof *all);
-    group->member = calloc((size_t)list->count, sizeof(larmor_device *));
-    if (!group->member || !all) {
-        free(all);
-        return LMR_NO_MEMORY();
-    }
+    LMR_HEAP LMR_NEW_ZEROS(coming, all, list->count);
+    LMR_ALLOCATE_ZEROS(group->member, list->count);
     for (int i = 0; i < list->count; i++) {
         all[i] = (coming){.group = group, .list = list, .i = i};
         all[i].started = list->each[i].kind == CUDA && lmr_quiet_thread(&all[i].thread, come, &all[i]);
@@ -217,7 +214,6 @@ static larmor_status open_members(larmor_device *group, const requests *list)
         if (all[i].st || st) larmor_device_free(all[i].dev);
         if (!all[i].st && !st) group->member[group->members++] = all[i].dev;
     }
-    free(all);
     return st;
 }
 

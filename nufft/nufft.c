@@ -72,6 +72,8 @@ static larmor_status outline_type3(larmor_nufft *handle)
     return LARMOR_OK;
 }
 
+LMR_OWNS(larmor_nufft, larmor_nufft_free)
+
 larmor_status larmor_nufft_create(larmor_device *dev, const larmor_nufft_opts *opts, larmor_nufft **out)
 {
     LMR_REFUSE(!out, LARMOR_ERR_ARG, "larmor_nufft_create: plan is NULL");
@@ -79,18 +81,14 @@ larmor_status larmor_nufft_create(larmor_device *dev, const larmor_nufft_opts *o
     LMR_REFUSE(!dev || !opts, LARMOR_ERR_ARG, "larmor_nufft_create: a device and options are needed");
     larmor_nufft_opts filled;
     LMR_TRY(lmr_nufft_fill_options(dev, opts, &filled));
-    LMR_NEW_ZEROS(larmor_nufft, handle, 1);
+    LMR_OWNED(larmor_nufft) *handle = calloc(1, sizeof *handle);
+    if (!handle) return LMR_NO_MEMORY();
     handle->opts = filled;
     lmr_gate_init(&handle->gate);
-    larmor_status st;
-    LMR_OR(fail, lmr_nufft_attach(dev, &filled, &handle->on));
+    LMR_TRY(lmr_nufft_attach(dev, &filled, &handle->on));
     handle->rates = lmr_wisdom_rates(dev, handle->on.kernels, handle->on.precision, handle->on.threads);
-    LMR_OR(fail, filled.type == 3 ? outline_type3(handle) : outline(handle));
-    *out = handle;
-    return LARMOR_OK;
-fail:
-    larmor_nufft_free(handle);
-    return st;
+    LMR_TRY(filled.type == 3 ? outline_type3(handle) : outline(handle));
+    return LMR_HAND_ON(*out, handle);
 }
 
 larmor_status larmor_nufft_least_tol(const larmor_device *dev, const larmor_nufft_opts *opts, double *tol)

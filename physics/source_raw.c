@@ -1,7 +1,9 @@
 /* A file as a source, whose slices that were excited together are volumes. SPDX-License-Identifier: Apache-2.0 */
-#include "core/status.h"
+#include "core/owned.h"
 #include "larmor/multiband.h"
 #include "scan/source.h"
+
+LMR_OWNS(larmor_source, larmor_source_free)
 
 static larmor_raw_info describe_raw(void *self)
 {
@@ -83,7 +85,6 @@ static larmor_status navigators_of_raw(void *self, int group, const larmor_grid 
 static larmor_status add_multiband(const larmor_raw *raw, larmor_source **source)
 {
     const larmor_raw_info info = larmor_raw_describe(raw);
-    larmor_source *plain = *source;
     int has = 0;
     for (int i = 0; i < info.encodings && !info.multiband_left_out; i++) {
         larmor_encoding e;
@@ -91,9 +92,8 @@ static larmor_status add_multiband(const larmor_raw *raw, larmor_source **source
         has |= e.multiband.factor && e.multiband.factor != 1;
     }
     if (!has) return LARMOR_OK;
-    const larmor_status st = larmor_source_of_multiband(plain, NULL, source);
-    larmor_source_free(plain);
-    return st;
+    LMR_OWNED(larmor_source) *plain = *source;
+    return larmor_source_of_multiband(plain, NULL, source);
 }
 
 larmor_status larmor_source_of_raw(larmor_raw *raw, const char *name, larmor_source **source)

@@ -9,6 +9,8 @@ typedef struct picture {
     int64_t count;
 } picture;
 
+LMR_FREES(free_picture, picture, value)
+
 static larmor_shape squeeze(larmor_shape shape)
 {
     larmor_shape squeezed = {0};
@@ -105,28 +107,23 @@ larmor_status larmor_compare(const larmor_array *a, const larmor_array *b, const
 {
     LMR_NEED(a, b, found);
     const larmor_compare_opts o = opts ? *opts : (larmor_compare_opts){.inside = 0};
-    picture p = {.value = NULL}, q = {.value = NULL};
-    larmor_status st;
+    LMR_FREED_BY(free_picture) picture p = {.value = NULL}, q = {.value = NULL};
     *found = (larmor_comparison){.without_phase = 0};
-    LMR_OR(done, take(a, "image", 0, &p));
-    LMR_OR(done, take(b, "reference", 1, &q));
-    if (o.transpose && p.shape.ndim > 1) LMR_OR(done, transpose(&p));
-    if (!larmor_shape_equal(p.shape, q.shape))
-        LMR_OR(done,
-               LMR_FAIL(LARMOR_ERR_SHAPE, "compare: the image is %s, the reference %s; both must have one shape",
-                        lmr_describe(a).s, lmr_describe(b).s));
-    if (o.inside < 0 || o.inside > p.shape.ndim)
-        LMR_OR(done, LMR_FAIL(LARMOR_ERR_ARG, "compare: inside is %d, the image has %d dimensions", o.inside,
-                              p.shape.ndim));
+    LMR_TRY(take(a, "image", 0, &p));
+    LMR_TRY(take(b, "reference", 1, &q));
+    if (o.transpose && p.shape.ndim > 1) LMR_TRY(transpose(&p));
+    LMR_REFUSE(!larmor_shape_equal(p.shape, q.shape), LARMOR_ERR_SHAPE,
+               "compare: the image is %s, the reference %s; both must have one shape", lmr_describe(a).s,
+               lmr_describe(b).s);
+    LMR_REFUSE(o.inside < 0 || o.inside > p.shape.ndim, LARMOR_ERR_ARG,
+               "compare: inside is %d, the image has %d dimensions", o.inside, p.shape.ndim);
     const int alone = is_without_phase(&p), reference = is_without_phase(&q);
     if (alone != reference) found->without_phase = alone ? 1 : 2;
     /* Magnitudes have a wider band; where one image is a magnitude already, that of both is limited. */
     if (found->without_phase) take_magnitudes(&p, &q);
-    if (o.inside) LMR_OR(done, keep_inside(a->dev, o.inside, &p));
-    if (o.inside) LMR_OR(done, keep_inside(a->dev, o.inside, &q));
+    if (o.inside) LMR_TRY(keep_inside(a->dev, o.inside, &p));
+    if (o.inside) LMR_TRY(keep_inside(a->dev, o.inside, &q));
     if (o.magnitude && !found->without_phase) take_magnitudes(&p, &q);
     measure(&p, &q, found);
-done:
-    LMR_FREE(p.value, q.value);
-    return st;
+    return LARMOR_OK;
 }

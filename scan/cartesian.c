@@ -409,7 +409,7 @@ larmor_status lmr_cartesian_samples(const lmr_job *job, int index, int calibrati
         LMR_TRY(lmr_source_samples(job->facts->source, index, grid, calibration, job->facts->info.coils,
                                    job->facts->dev, samples));
     if (!samples->kspace || !samples->traj) return LARMOR_OK;
-    double *k = NULL;
+    LMR_HEAP double *k = NULL;
     larmor_status st;
     if (!cropped) LMR_OR(done, shift_delayed(job, g.encoding, samples, c));
     if (!c->shifted) LMR_OR(done, lmr_correct_trajectory(job, index, g.encoding, grid, samples));
@@ -418,7 +418,6 @@ larmor_status lmr_cartesian_samples(const lmr_job *job, int index, int calibrati
     LMR_OR(done, larmor_array_download(samples->traj, LARMOR_F64, &k));
     st = take_grid(grid, k, samples, c);
 done:
-    free(k);
     if (st) larmor_samples_free(samples);
     return st;
 }

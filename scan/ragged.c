@@ -102,10 +102,8 @@ larmor_status larmor_samples_align(const larmor_samples *samples, larmor_array *
                "samples in %lld readouts",
                (long long)longest(samples, 0, samples->readouts), (long long)samples->first[samples->readouts],
                (long long)samples->readouts);
-    double *k;
-    LMR_TRY(larmor_array_download(samples->traj, LARMOR_F64, &k));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(samples->traj, LARMOR_F64, &k));
     larmor_status st = align_traj(samples, k, 0, samples->readouts, 1, traj);
-    free(k);
     if (!st) st = align_kspace(samples, kspace);
     if (st) LMR_CLEAR(*traj);
     return st;

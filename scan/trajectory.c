@@ -89,11 +89,10 @@ static larmor_status make(larmor_device *dev, const plane *p, const lmr_spoke_an
 /* How consistent the data of a plane are with these angles; INFINITY where that cannot be told. */
 static larmor_status judge(larmor_device *dev, const plane *p, const lmr_spoke_angles *s, double *residual)
 {
-    larmor_array *traj = NULL;
+    LMR_OWNED(larmor_array) *traj = NULL;
     *residual = INFINITY;
     larmor_status st = make(dev, p, s, &traj);
     if (!st) st = larmor_traj_consistency(p->samples->kspace, traj, residual);
-    larmor_array_free(traj);
     if (st == LARMOR_ERR_ARG || st == LARMOR_ERR_NUMERIC) {
         *residual = INFINITY;
         st = LARMOR_OK;

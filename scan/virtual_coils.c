@@ -39,6 +39,8 @@ typedef struct knowledge {
     int grid;                           /* 1: all readouts that were looked at are complete lines of the grid */
 } knowledge;
 
+LMR_FREES(free_knowledge, knowledge, along, R)
+
 /* 1 if the readouts for calibration, if there are any, are on the grid. */
 static larmor_status calibration_on_grid(const lmr_job *job, int group, int *grid)
 {
@@ -200,9 +202,8 @@ larmor_status lmr_find_compression(larmor_recon *r)
 {
     lmr_job *job = &r->job;
     const double asked = r->settings.opts.compress;
-    knowledge k = {.opts = {.energy = asked > 0 && asked < 1 ? asked : 0}};
+    LMR_FREED_BY(free_knowledge) knowledge k = {.opts = {.energy = asked > 0 && asked < 1 ? asked : 0}};
     LMR_OWNED(larmor_array) *C = NULL;
-    larmor_status st;
     LMR_REFUSE(
         asked > job->facts->info.coils, LARMOR_ERR_ARG,
         "opts.compress %g: there %s %d coil%s; a number up to that, or below 1 a part of the energy, expected.",
@@ -212,14 +213,12 @@ larmor_status lmr_find_compression(larmor_recon *r)
     if (asked >= 1) k.opts.coils = (int64_t)asked;
     k.each = k.opts;
     LMR_TRY(lmr_enter(&r->events, "coil compression"));
-    LMR_OR(done, know(r, &k));
-    LMR_OR(done, choose(r, &k, &C, &r->facts.compressed));
+    LMR_TRY(know(r, &k));
+    LMR_TRY(choose(r, &k, &C, &r->facts.compressed));
     if (job->facts->compressed.coils < job->facts->info.coils) {
-        LMR_OR(done, larmor_array_convert(C, LARMOR_C64, &r->facts.compression));
+        LMR_TRY(larmor_array_convert(C, LARMOR_C64, &r->facts.compression));
         r->facts.coils = (int)job->facts->compressed.coils;
     }
     lmr_report_compression(r);
-done:
-    LMR_FREE(k.along, k.R);
-    return st;
+    return LARMOR_OK;
 }

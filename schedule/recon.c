@@ -159,12 +159,8 @@ static larmor_status solve(larmor_recon *r, int series, larmor_recon_result *res
 {
     const int *group = r->list.group + r->list.first[series];
     const int count = r->list.first[series + 1] - r->list.first[series];
-    larmor_array **image = calloc((size_t)count, sizeof(larmor_array *));
-    result->image = calloc((size_t)count, sizeof *result->image);
-    if (!image || !result->image) {
-        free(image);
-        return LMR_NO_MEMORY();
-    }
+    LMR_HEAP LMR_NEW_ZEROS(larmor_array *, image, count);
+    LMR_ALLOCATE_ZEROS(result->image, count);
     larmor_status st = r->facts.slabs ? lmr_slabs_run(r, series, image, &result->report)
                                       : lmr_solve_groups(&r->job, group, count, image, &result->report);
     if (!st) result->count = lmr_outputs(&r->job, count);
@@ -172,7 +168,6 @@ static larmor_status solve(larmor_recon *r, int series, larmor_recon_result *res
         result->image[i] = (larmor_recon_image){.data = image[i], .group = group[i]};
     for (int i = 0; i < result->count && r->home && !st; i++) st = bring_home(r, &result->image[i].data);
     for (int i = 0; i < result->count && !st; i++) st = lmr_describe_image(&r->job, group[0], i, &result->image[i]);
-    free(image);
     return st;
 }
 

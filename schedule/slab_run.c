@@ -149,12 +149,10 @@ static larmor_status serve_one(larmor_recon *r, int *end)
     larmor_recon_report report;
     larmor_array *image;
     slab_order o = {.series = -1};
-    void *data;
     int64_t bytes;
-    LMR_TRY(ranks->by->receive(ranks->link, 0, LMR_TAG_ORDER, NULL, NULL, &data, &bytes));
+    LMR_OWN_MEMORY(void, data, ranks->by->receive(ranks->link, 0, LMR_TAG_ORDER, NULL, NULL, &data, &bytes));
     *end = !bytes;
     if (bytes == sizeof o) memcpy(&o, data, sizeof o);
-    free(data);
     if (*end) return LARMOR_OK;
     LMR_REFUSE(o.series < 0 || o.series >= r->list.series || o.maps_from >= r->facts.info.groups, LARMOR_ERR_FORMAT,
                "an order of rank 0 is not what was expected");

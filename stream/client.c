@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/owned.h"
 #include "stream/address.h"
 #include "stream/message.h"
 #include "stream/pixels.h"
@@ -83,15 +84,12 @@ static void *run_sender(void *user)
 
 static larmor_status take_image(const larmor_message_image *image, larmor_device *dev, larmor_response *out)
 {
-    larmor_array *data;
-    LMR_TRY(lmr_pixels_take(image, dev, &data));
+    LMR_OWN(larmor_array, data, lmr_pixels_take(image, dev, &data));
     larmor_image *more = realloc(out->image, (size_t)(out->count + 1) * sizeof *more);
-    if (!more) {
-        larmor_array_free(data);
-        return LMR_NO_MEMORY();
-    }
+    if (!more) return LMR_NO_MEMORY();
     out->image = more;
     more[out->count++] = (larmor_image){data, image->meta};
+    data = NULL;
     return LARMOR_OK;
 }
 

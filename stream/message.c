@@ -111,11 +111,12 @@ static larmor_status take_name(larmor_stream *s, larmor_message *m)
 }
 
 /* Its length counts a 0 at the end where the sender puts one, and what may stand behind that. */
-static larmor_status take_text(larmor_stream *s, int64_t most, larmor_message *m)
+static larmor_status take_text(larmor_stream *s, larmor_message *m)
 {
+    const int is_header = m->kind == LARMOR_MESSAGE_HEADER;
     uint32_t bytes;
     LMR_TRY(take(s, &bytes, sizeof bytes));
-    LMR_TRY(make_room(s, "a text", bytes, most));
+    LMR_TRY(make_room(s, "a text", bytes, is_header ? LMR_STREAM_MOST_HEADER : LMR_STREAM_MOST_TEXT));
     LMR_TRY(take(s, s->payload, bytes));
     m->text = s->payload;
     m->bytes = (int64_t)strlen(m->text);
@@ -237,7 +238,7 @@ static larmor_status take_waveform(larmor_stream *s, larmor_message *m)
     return LARMOR_OK;
 }
 
-static larmor_status take_array(larmor_stream *s)
+static larmor_status take_array(larmor_stream *s, larmor_message *m LMR_UNUSED)
 {
     uint16_t head[3]; /* type, version, dimensions */
     uint64_t dim[MOST_DIMENSIONS];
@@ -249,54 +250,6 @@ static larmor_status take_array(larmor_stream *s)
     LMR_TRY(take(s, dim, (int64_t)(head[2] * sizeof *dim)));
     for (int d = 0; d < head[2]; d++) factors[d + 1] = dim[d] > INT64_MAX ? -1 : (int64_t)dim[d];
     return skip(s, "an array", product(factors, head[2] + 1));
-}
-
-static larmor_status take_content(larmor_stream *s, larmor_message *m)
-{
-    switch ((int)m->kind) {
-    case LARMOR_MESSAGE_CONFIG_FILE:
-        return take_name(s, m);
-    case LARMOR_MESSAGE_CONFIG_TEXT:
-    case LARMOR_MESSAGE_TEXT:
-        return take_text(s, LMR_STREAM_MOST_TEXT, m);
-    case LARMOR_MESSAGE_HEADER:
-        return take_text(s, LMR_STREAM_MOST_HEADER, m);
-    case LARMOR_MESSAGE_CLOSE:
-        return LARMOR_OK;
-    case LARMOR_MESSAGE_ACQUISITION:
-        return take_acquisition(s, m);
-    case LARMOR_MESSAGE_IMAGE:
-        return take_image(s, m);
-    case LARMOR_MESSAGE_WAVEFORM:
-        return take_waveform(s, m);
-    case LARMOR_MESSAGE_ARRAY:
-        return take_array(s);
-    default:
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: message %d is not known; MRD version 1 expected.", s->name,
-                        (int)m->kind);
-    }
-}
-
-/* The first two bytes of an HDF5 file, "\x89H", as a message's number. */
-enum { FIRST_OF_HDF5 = 0x4889 };
-
-larmor_status larmor_stream_receive(larmor_stream *s, larmor_message *message)
-{
-    uint16_t number;
-    size_t got;
-    LMR_NEED(s, message);
-    *message = (larmor_message){0};
-    LMR_CLEAR(s->payload);
-    LMR_TRY(lmr_wire_read(&s->wire, &number, sizeof number, &got));
-    if (!got) return LARMOR_OK;
-    LMR_REFUSE(got < sizeof number, LARMOR_ERR_FORMAT, "%s: ends within a message.", s->name);
-    message->kind = (larmor_message_kind)number;
-    LMR_REFUSE(!number, LARMOR_ERR_FORMAT, "%s: message 0 is not known; MRD version 1 expected.", s->name);
-    LMR_REFUSE(number == FIRST_OF_HDF5, LARMOR_ERR_FORMAT,
-               "%s: is an HDF5 file, which is not read as a stream; give it by its name, or its readouts as "
-               "messages of MRD version 1 (larmor send).",
-               s->name);
-    return take_content(s, message);
 }
 
 /* ---- sent ---- */
@@ -335,8 +288,9 @@ static larmor_status put_name(larmor_stream *s, const larmor_message *m)
     return LARMOR_OK;
 }
 
-static larmor_status put_acquisition(larmor_stream *s, const larmor_acquisition *a)
+static larmor_status put_acquisition(larmor_stream *s, const larmor_message *m)
 {
+    const larmor_acquisition *a = &m->acquisition;
     const int64_t numbers[] = {a->samples,  a->traj_dims, a->discard_pre, a->discard_post, a->center_sample,
                                a->encoding, a->step1,     a->step2,       a->average,      a->slice,
                                a->contrast, a->phase,     a->repetition,  a->set,          a->segment};
@@ -366,8 +320,9 @@ static lmr_mrd_image image_head(const larmor_message_image *image, size_t attrib
     return h;
 }
 
-static larmor_status put_image(larmor_stream *s, const larmor_message_image *image)
+static larmor_status put_image(larmor_stream *s, const larmor_message *message)
 {
+    const larmor_message_image *image = &message->image;
     const larmor_image_meta *m = &image->meta;
     const int64_t numbers[] = {image->dim[0], image->dim[1], image->dim[2], image->channels, image->kind,
                                image->index,  image->series, m->average,    m->slice,        m->contrast,
@@ -387,8 +342,9 @@ static larmor_status put_image(larmor_stream *s, const larmor_message_image *ima
     return LARMOR_OK;
 }
 
-static larmor_status put_waveform(larmor_stream *s, const larmor_waveform *w)
+static larmor_status put_waveform(larmor_stream *s, const larmor_message *m)
 {
+    const larmor_waveform *w = &m->waveform;
     const int64_t numbers[] = {w->id, w->samples, w->channels};
     if (!fits(numbers, sizeof numbers / sizeof *numbers)) return refuse(s, "a waveform");
     const size_t data = (size_t)w->samples * (size_t)w->channels;
@@ -407,26 +363,57 @@ static larmor_status put_waveform(larmor_stream *s, const larmor_waveform *w)
     return LARMOR_OK;
 }
 
-static larmor_status put_content(larmor_stream *s, const larmor_message *m)
+/* ---- messages ---- */
+
+typedef struct content {
+    larmor_message_kind kind;
+    larmor_status (*take)(larmor_stream *s, larmor_message *m); /* NULL: there is none */
+    larmor_status (*put)(larmor_stream *s, const larmor_message *m);
+} content;
+
+static larmor_status refuse_to_put(larmor_stream *s, const larmor_message *m)
 {
-    switch (m->kind) {
-    case LARMOR_MESSAGE_CONFIG_FILE:
-        return put_name(s, m);
-    case LARMOR_MESSAGE_CONFIG_TEXT:
-    case LARMOR_MESSAGE_HEADER:
-    case LARMOR_MESSAGE_TEXT:
-        return put_text(s, m);
-    case LARMOR_MESSAGE_CLOSE:
-        return LARMOR_OK;
-    case LARMOR_MESSAGE_ACQUISITION:
-        return put_acquisition(s, &m->acquisition);
-    case LARMOR_MESSAGE_IMAGE:
-        return put_image(s, &m->image);
-    case LARMOR_MESSAGE_WAVEFORM:
-        return put_waveform(s, &m->waveform);
-    default:
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: messages of kind %d are not sent", s->name, (int)m->kind);
-    }
+    return LMR_FAIL(LARMOR_ERR_ARG, "%s: messages of kind %d are not sent", s->name, (int)m->kind);
+}
+
+static const content *content_of(larmor_message_kind kind)
+{
+    static const content known[] = {{LARMOR_MESSAGE_CONFIG_FILE, take_name, put_name},
+                                    {LARMOR_MESSAGE_CONFIG_TEXT, take_text, put_text},
+                                    {LARMOR_MESSAGE_HEADER, take_text, put_text},
+                                    {LARMOR_MESSAGE_CLOSE, NULL, NULL},
+                                    {LARMOR_MESSAGE_TEXT, take_text, put_text},
+                                    {LARMOR_MESSAGE_ACQUISITION, take_acquisition, put_acquisition},
+                                    {LARMOR_MESSAGE_IMAGE, take_image, put_image},
+                                    {LARMOR_MESSAGE_WAVEFORM, take_waveform, put_waveform},
+                                    {LARMOR_MESSAGE_ARRAY, take_array, refuse_to_put}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (known[i].kind == kind) return &known[i];
+    return NULL;
+}
+
+/* The first two bytes of an HDF5 file, "\x89H", as a message's number. */
+enum { FIRST_OF_HDF5 = 0x4889 };
+
+larmor_status larmor_stream_receive(larmor_stream *s, larmor_message *message)
+{
+    uint16_t number;
+    size_t got;
+    LMR_NEED(s, message);
+    *message = (larmor_message){0};
+    LMR_CLEAR(s->payload);
+    LMR_TRY(lmr_wire_read(&s->wire, &number, sizeof number, &got));
+    if (!got) return LARMOR_OK;
+    LMR_REFUSE(got < sizeof number, LARMOR_ERR_FORMAT, "%s: ends within a message.", s->name);
+    message->kind = (larmor_message_kind)number;
+    LMR_REFUSE(!number, LARMOR_ERR_FORMAT, "%s: message 0 is not known; MRD version 1 expected.", s->name);
+    LMR_REFUSE(number == FIRST_OF_HDF5, LARMOR_ERR_FORMAT,
+               "%s: is an HDF5 file, which is not read as a stream; give it by its name, or its readouts as "
+               "messages of MRD version 1 (larmor send).",
+               s->name);
+    const content *c = content_of(message->kind);
+    if (c) return c->take ? c->take(s, message) : LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: message %d is not known; MRD version 1 expected.", s->name, (int)number);
 }
 
 larmor_status larmor_stream_send(larmor_stream *s, const larmor_message *message)
@@ -435,7 +422,9 @@ larmor_status larmor_stream_send(larmor_stream *s, const larmor_message *message
     const uint16_t number = (uint16_t)message->kind;
     s->going.size = 0;
     lmr_bytes_add(&s->going, &number, sizeof number);
-    LMR_TRY(put_content(s, message));
+    const content *c = content_of(message->kind);
+    if (!c) return refuse_to_put(s, message);
+    if (c->put) LMR_TRY(c->put(s, message));
     LMR_TRY(lmr_bytes_end(&s->going));
     return lmr_wire_write(&s->wire, s->going.data, s->going.size);
 }

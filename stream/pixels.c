@@ -152,9 +152,7 @@ larmor_status lmr_pixels_take(const larmor_message_image *image, larmor_device *
         return larmor_array_upload(dev, LARMOR_C64, shape, LARMOR_C64, image->data, out);
     if (image->type == LARMOR_PIXEL_COMPLEX_DOUBLE)
         return larmor_array_upload(dev, LARMOR_C64, shape, LARMOR_C128, image->data, out);
-    LMR_NEW(float, v, count);
+    LMR_HEAP LMR_NEW(float, v, count);
     for (int64_t i = 0; i < count; i++) v[i] = (float)real_number(image, i);
-    const larmor_status st = larmor_array_upload(dev, LARMOR_F32, shape, LARMOR_F32, v, out);
-    free(v);
-    return st;
+    return larmor_array_upload(dev, LARMOR_F32, shape, LARMOR_F32, v, out);
 }

@@ -8,6 +8,7 @@
 #include "stream/waves.h"
 
 LMR_OWNS(larmor_source, larmor_source_free)
+LMR_OWNS(larmor_raw, larmor_raw_free)
 LMR_OWNS(larmor_recon, larmor_recon_free)
 
 #define SESSION_MEMORY (INT64_C(4) << 30)
@@ -334,12 +335,9 @@ static larmor_status open_source(session *s, larmor_raw *raw, larmor_source **so
 {
     LMR_TRY(larmor_source_of_raw(raw, "scan", source));
     if (!has_frames(s) && !has_bins(s)) return LARMOR_OK;
-    larmor_source *whole = *source;
+    LMR_OWNED(larmor_source) *whole = *source;
     *source = NULL;
-    const larmor_status st =
-        has_bins(s) ? sort_bins(s, raw, whole, source) : larmor_source_of_frames(whole, &s->job.frames, source);
-    larmor_source_free(whole);
-    return st;
+    return has_bins(s) ? sort_bins(s, raw, whole, source) : larmor_source_of_frames(whole, &s->job.frames, source);
 }
 
 /* The bits of whole numbers that have a sign, by what a header says. */
@@ -363,17 +361,14 @@ static larmor_status reconstruct_raw(session *s, larmor_raw *raw)
 /* The readouts of an image, or all; those that are done with are let go before the work begins. */
 static larmor_status reconstruct(session *s, lmr_readouts_part part)
 {
-    larmor_acquisition *chosen;
+    LMR_HEAP larmor_acquisition *chosen = NULL;
     int64_t count;
-    larmor_raw *raw = NULL;
+    LMR_OWNED(larmor_raw) *raw = NULL;
     LMR_TRY(lmr_readouts_choose(&s->readouts, part, &chosen, &count));
     if (!count) return LARMOR_OK;
-    larmor_status st = larmor_raw_of_acquisitions(s->xml, s->xml_bytes, chosen, count, &s->job.raw, &raw);
-    free(chosen);
+    const larmor_status st = larmor_raw_of_acquisitions(s->xml, s->xml_bytes, chosen, count, &s->job.raw, &raw);
     lmr_readouts_drop(&s->readouts, part);
-    if (!st) st = reconstruct_raw(s, raw);
-    larmor_raw_free(raw);
-    return st;
+    return st ? st : reconstruct_raw(s, raw);
 }
 
 /* ---- images of the last readouts ---- */

@@ -197,7 +197,10 @@ static int read_value(const app_option *o, const char *text, void *settings)
         return 1;
     case APP_INTEGER:
         if (!read_number(text, text + strlen(text), 1, &number) || !in_range(o, number)) return 0;
-        *(int64_t *)at = (int64_t)number;
+        if (o->bytes == sizeof(int))
+            *(int *)at = (int)number;
+        else
+            *(int64_t *)at = (int64_t)number;
         return 1;
     case APP_NUMBER:
         if (!read_number(text, text + strlen(text), 0, &number) || !in_range(o, number)) return 0;
@@ -422,6 +425,11 @@ int app_parse(const app_command *command, int argc, char **argv, void *settings,
 
 /* ---- after reading ---- */
 
+int64_t app_integer(const app_option *o, const void *at)
+{
+    return o->bytes == sizeof(int) ? *(const int *)at : *(const int64_t *)at;
+}
+
 static int same_list(const app_list *a, const app_list *b)
 {
     int same = a->count == b->count;
@@ -437,7 +445,6 @@ int app_differs(const app_command *command, const void *settings, const char *op
     if (o->setting) return app_setting_differs((const char *)settings + o->at, o->setting, o->preset);
     union {
         int flag;
-        int64_t integer;
         double number;
         const char *text;
         app_texts texts;
@@ -452,7 +459,7 @@ int app_differs(const app_command *command, const void *settings, const char *op
         return *(const int *)at != preset.flag;
     case APP_INTEGER:
     case APP_BYTES:
-        return *(const int64_t *)at != preset.integer;
+        return app_integer(o, at) != app_integer(o, &preset);
     case APP_NUMBER:
         return o->absent ? !isnan(*(const double *)at) : *(const double *)at != preset.number;
     case APP_TEXT:

@@ -20,7 +20,7 @@ enum {
 
 typedef enum app_type {
     APP_FLAG,          /* int: 1 when given */
-    APP_INTEGER,       /* int64_t */
+    APP_INTEGER,       /* int64_t, or int */
     APP_NUMBER,        /* double */
     APP_BYTES,         /* int64_t: "512M", "8G" */
     APP_TEXT,          /* const char * */
@@ -52,7 +52,7 @@ typedef struct app_option {
     const char *name; /* without the dashes; NULL ends a table */
     char letter;      /* the short name, or 0 */
     app_type type;
-    size_t at;           /* offsetof the value in the command's settings */
+    size_t at, bytes;    /* offsetof the value in the command's settings, and its size */
     const char *metavar; /* e.g. "N" */
     const char *help;
     const char *preset;  /* the default, read like a value; NULL: zeros */
@@ -80,8 +80,8 @@ typedef struct app_option {
  * .needed = 1). Commands define a shorter OPTION(...) with their settings. */
 #define APP_OPTION(settings_, type_, field_, letter_, name_, metavar_, help_, ...)                                   \
     {                                                                                                                \
-        .type = (type_), .at = offsetof(settings_, field_), .letter = (letter_), .name = (name_),                    \
-        .metavar = (metavar_), .help = (help_), ##__VA_ARGS__                                                        \
+        .type = (type_), .at = offsetof(settings_, field_), .bytes = sizeof(((settings_ *)0)->field_),               \
+        .letter = (letter_), .name = (name_), .metavar = (metavar_), .help = (help_), ##__VA_ARGS__                  \
     }
 
 /* An entry whose name, type, help, choices, default and bounds the library has: APP_SETTING(settings, opts, iters,
@@ -154,6 +154,9 @@ int app_is_word(const app_option *option, const char *text);
 
 /* Numbers with commas between, at most `most`; 0 if the text is anything else. whole: integers. */
 int app_read_numbers(const char *text, int most, int whole, app_list *list);
+
+/* The value of an APP_INTEGER. */
+int64_t app_integer(const app_option *option, const void *at);
 
 /* 1 if the settings hold another value of the option than its default. */
 int app_differs(const app_command *command, const void *settings, const char *option);

@@ -219,14 +219,11 @@ void app_keep_wisdom(larmor_device *dev, const char *plan, int calibrate)
 larmor_status app_read_array(const char *path, larmor_device *dev, larmor_array **x)
 {
     *x = NULL;
-    larmor_array *read;
-    TRY(larmor_image_read(path, dev, &read));
-    larmor_status st = larmor_array_expect_finite(read, path);
-    if (st)
-        larmor_array_free(read);
-    else
-        *x = read;
-    return st;
+    APP_OWN(larmor_array, read, larmor_image_read(path, dev, &read));
+    TRY(larmor_array_expect_finite(read, path));
+    *x = read;
+    read = NULL;
+    return LARMOR_OK;
 }
 
 larmor_status app_read_images(const char *path, larmor_device *dev, larmor_image_set *set)

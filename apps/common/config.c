@@ -110,7 +110,7 @@ void app_value_text(const app_option *o, const void *settings, char *text, size_
         break;
     case APP_INTEGER:
     case APP_BYTES:
-        snprintf(text, size, "%lld", (long long)*(const int64_t *)(const void *)at);
+        snprintf(text, size, "%lld", (long long)app_integer(o, at));
         break;
     case APP_NUMBER:
         write_number(*(const double *)(const void *)at, text, size);

@@ -11,19 +11,15 @@ enum { MOST_COILS = 1024 };
 
 typedef struct settings {
     scan_trajectory trajectory;
-    const char *output, *truth, *maps, *field_map, *t2star_map, *phantom, *units, *device, *phase_terms,
-        *gradient_field, *displacement, *motion, *motion_fields;
+    const char *output, *truth, *maps, *field_map, *t2star_map, *device, *phase_terms, *gradient_field, *displacement,
+        *motion, *motion_fields;
     const char *waveforms, *signal, *truth_maps, *truth_bins, *calibration, *dead_coils, *noiseless_coils;
-    int64_t coils, seed, slices, repetitions, noise_samples, threads;
-    double noise, snr, dwell, noise_dwell, tr;
-    double variation, object_size, rotation, breathing, breathing_period, contrast, off_resonance, image_phase;
+    larmor_simulation_opts opts; /* those that the library takes as they are typed */
+    int64_t threads, shots, navigators;
+    double variation, off_resonance, image_phase, readout_start;
     app_list breath, heart, maps_matrix, drift, gradient, shim, dipole, delays, phase_cycles, echo_times, ramp, ghost,
-        t2star;
-    int64_t shots, navigators, bands, caipi;
-    double band_mm;
-    double readout_start, tesla, r2star;
-    app_list position;
-    int concomitant, oblique, same_angles, phase_rows, force;
+        t2star, position;
+    int force;
 } settings;
 
 #define COILS_EXPECTED "numbers of coils from 0 to 1023, like 0,2,"
@@ -63,71 +59,72 @@ static const app_option options[] = {
     OPTION(APP_TEXT, calibration, 0, "calibration", "HOW",
            "calibration lines embedded in the others (flags 20 and 21), or separate before them (flag 20)",
            .preset = "embedded", .choices = "embedded|separate"),
-    OPTION(APP_INTEGER, coils, 0, "coils", "C", "receive coils; 0: a single one without any profile", .preset = "8",
-           .low = 0, .high = MOST_COILS),
+    OPTION(APP_INTEGER, opts.coils, 0, "coils", "C", "receive coils; 0: a single one without any profile",
+           .preset = "8", .low = 0, .high = MOST_COILS),
     OPTION(APP_TEXT, dead_coils, 0, "dead-coils", "C[,C...]", "coils without signal, counted from 0",
            .reads = are_coils, .expected = COILS_EXPECTED),
     OPTION(APP_TEXT, noiseless_coils, 0, "noiseless-coils", "C[,C...]", "coils without noise, counted from 0",
            .reads = are_coils, .expected = COILS_EXPECTED),
     OPTION(
-        APP_NUMBER, noise, 0, "noise", "SIGMA",
+        APP_NUMBER, opts.noise, 0, "noise", "SIGMA",
         "standard deviation of the real and of the imaginary part of a sample; the sample at the centre of k-space "
         "is the mean density over the field of view, about 0.1",
         .preset = "0", .low = 0, .high = 1e6),
-    OPTION(APP_NUMBER, snr, 0, "snr", "X",
+    OPTION(APP_NUMBER, opts.snr, 0, "snr", "X",
            "the noise by the image's signal-to-noise ratio, instead of --noise: mean signal of the object over the "
            "noise of a fully sampled Cartesian image at this matrix, coils combined",
            .low = 1e-6, .high = 1e12),
-    OPTION(APP_INTEGER, seed, 0, "seed", "S", "of the noise", .preset = "1", .low = 0, .high = 0x1p53),
-    OPTION(APP_INTEGER, noise_samples, 0, "noise-scan", "N", "begin with a noise scan of N samples", .preset = "0",
-           .low = 0, .high = 65535),
-    OPTION(APP_NUMBER, dwell, 0, "dwell", "US", "time per sample of the readouts in us", .preset = "4", .low = 1e-3,
-           .high = 1e6),
+    OPTION(APP_INTEGER, opts.seed, 0, "seed", "S", "of the noise", .preset = "1", .low = 0, .high = 0x1p53),
+    OPTION(APP_INTEGER, opts.noise_samples, 0, "noise-scan", "N", "begin with a noise scan of N samples",
+           .preset = "0", .low = 0, .high = 65535),
+    OPTION(APP_NUMBER, opts.dwell_us, 0, "dwell", "US", "time per sample of the readouts in us", .preset = "4",
+           .low = 1e-3, .high = 1e6),
     OPTION(
-        APP_NUMBER, tr, 0, "tr", "MS",
+        APP_NUMBER, opts.tr_ms, 0, "tr", "MS",
         "time from one readout to the next: they get time stamps, and with --breathing the first physiology stamp, "
         "time since the breath began, in ticks of 2.5 ms (default: no stamps)",
         .low = 1e-3, .high = 1e6),
-    OPTION(APP_NUMBER, noise_dwell, 0, "noise-dwell", "US", "time per sample of the noise scan in us", .preset = "20",
-           .low = 1e-3, .high = 1e6),
-    OPTION(APP_TEXT, phantom, 0, "phantom", "NAME", "phantom", .preset = "shepp-logan", .choice = choose_phantom),
+    OPTION(APP_NUMBER, opts.noise_dwell_us, 0, "noise-dwell", "US", "time per sample of the noise scan in us",
+           .preset = "20", .low = 1e-3, .high = 1e6),
+    OPTION(APP_TEXT, opts.phantom, 0, "phantom", "NAME", "phantom", .preset = "shepp-logan",
+           .choice = choose_phantom),
     OPTION(
         APP_TEXT, signal, 0, "signal", "S",
         "the signals of the phantom tissues: of water and fat at --echo-times, or of the pulses of a FISP sequence "
         "for fingerprinting, one for each of the --repetitions",
         .choices = "water-fat|fisp"),
-    OPTION(APP_NUMBER, r2star, 0, "r2star", "R", "water-fat: R2* of all tissues, in 1/s", .preset = "0", .low = 0,
-           .high = 1e4),
+    OPTION(APP_NUMBER, opts.r2star, 0, "r2star", "R", "water-fat: R2* of all tissues, in 1/s", .preset = "0",
+           .low = 0, .high = 1e4),
     OPTION(APP_NUMBERS, t2star, 0, "t2star", "MS[,MS...]",
            "the object decays, exp(-t / T2*), t = 0 in the centre of k-space; of tissues also one for each: fat, "
            "muscle, liver, marrow, fluid, lesion",
            .low = 1e-3, .high = 1e6, .most = LARMOR_TISSUES, .member = "t2star_ms"),
-    OPTION(APP_NUMBER, object_size, 0, "object-size", "X",
+    OPTION(APP_NUMBER, opts.object_size, 0, "object-size", "X",
            "enlarge the object, which fills 9/10 of the field of view, and the ring of coils with it", .preset = "1",
            .low = 0.1, .high = 10),
-    OPTION(APP_INTEGER, slices, 0, "slices", "N", "of a 2D scan, 6 mm apart; slice s has density 1 - s / (2 N)",
+    OPTION(APP_INTEGER, opts.slices, 0, "slices", "N", "of a 2D scan, 6 mm apart; slice s has density 1 - s / (2 N)",
            .preset = "1", .low = 1, .high = 1000),
-    OPTION(APP_INTEGER, bands, 0, "multiband", "N",
+    OPTION(APP_INTEGER, opts.bands, 0, "multiband", "N",
            "slices that are excited together, planes of the phantom in 3D; 0: none", .preset = "0", .low = 0,
            .high = LARMOR_MOST_BANDS, .member = "bands"),
-    OPTION(APP_NUMBER, band_mm, 0, "multiband-spacing", "MM", "from one of them to the next (default: 40)",
+    OPTION(APP_NUMBER, opts.band_mm, 0, "multiband-spacing", "MM", "from one of them to the next (default: 40)",
            .low = 1e-3, .high = 1e4, .member = "band_mm"),
-    OPTION(APP_INTEGER, caipi, 0, "caipi", "N",
+    OPTION(APP_INTEGER, opts.band_shifts, 0, "caipi", "N",
            "slice s of readout j has the phase 2 pi s j / N (default: as many as slices)", .low = 1, .high = 1024,
            .member = "band_shifts"),
-    OPTION(APP_INTEGER, repetitions, 0, "repetitions", "N",
+    OPTION(APP_INTEGER, opts.repetitions, 0, "repetitions", "N",
            "a series: fresh noise, and angles that continue from one repetition to the next", .preset = "1", .low = 1,
            .high = 65536),
-    OPTION(APP_FLAG, same_angles, 0, "same-angles", "", "every repetition has the angles of the first"),
+    OPTION(APP_FLAG, opts.same_angles, 0, "same-angles", "", "every repetition has the angles of the first"),
     OPTION(APP_NUMBERS, drift, 0, "drift", "X[,Y[,Z]]",
            "the object moves by so many mm from the first repetition to the last", .low = -1e4, .high = 1e4,
            .member = "drift_mm"),
-    OPTION(APP_NUMBER, rotation, 0, "rotation", "DEG",
+    OPTION(APP_NUMBER, opts.rotation_deg, 0, "rotation", "DEG",
            "the object rotates about z from the first repetition to the last", .preset = "0", .low = -3600,
            .high = 3600),
-    OPTION(APP_NUMBER, breathing, 0, "breathing", "MM", "the object moves to and fro along y, by so much in a breath",
-           .preset = "0", .low = -1e4, .high = 1e4),
-    OPTION(APP_NUMBER, breathing_period, 0, "breathing-period", "N", "repetitions of a breath", .preset = "8",
+    OPTION(APP_NUMBER, opts.breathing_mm, 0, "breathing", "MM",
+           "the object moves to and fro along y, by so much in a breath", .preset = "0", .low = -1e4, .high = 1e4),
+    OPTION(APP_NUMBER, opts.breathing_period, 0, "breathing-period", "N", "repetitions of a breath", .preset = "8",
            .low = 1e-3, .high = 1e6),
     OPTION(APP_NUMBERS, breath, 0, "breath", "RATE[,MM]",
            "the object breathes RATE times a minute by the time of each readout, so many mm along y (default: 10); "
@@ -143,7 +140,7 @@ static const app_option options[] = {
     OPTION(APP_NUMBER, variation, 0, "variation", "X",
            "breath and heart: standard deviation of the rates over time, relative to them", .preset = "0.03",
            .low = 0, .high = 0.3),
-    OPTION(APP_NUMBER, contrast, 0, "contrast", "DENSITY",
+    OPTION(APP_NUMBER, opts.contrast, 0, "contrast", "DENSITY",
            "contrast agent: density that a part of the object gains, and loses again, over the series", .preset = "0",
            .low = -1e3, .high = 1e3),
     OPTION(APP_NUMBER, off_resonance, 0, "off-resonance", "HZ",
@@ -161,12 +158,12 @@ static const app_option options[] = {
         "off-resonance by a magnetised region at X, Y, Z fields of view from the centre: HZ at its poles; the main "
         "field is along z, of 2D scans along y",
         .low = -1e6, .high = 1e6, .member = "field.dipole_at"),
-    OPTION(APP_NUMBER, tesla, 0, "field-strength", "T", "of the magnet, which the header states", .preset = "3",
+    OPTION(APP_NUMBER, opts.tesla, 0, "field-strength", "T", "of the magnet, which the header states", .preset = "3",
            .low = 1e-4, .high = 100, .member = "tesla"),
-    OPTION(APP_FLAG, concomitant, 0, "concomitant", "", "samples see the concomitant fields of the gradients"),
+    OPTION(APP_FLAG, opts.concomitant, 0, "concomitant", "", "samples see the concomitant fields of the gradients"),
     OPTION(APP_READ_FILE, phase_terms, 0, "phase-terms", "FILE",
            "samples see these phases in rad, as larmor recon --phase-terms takes them"),
-    OPTION(APP_FLAG, phase_rows, 0, "phase-rows", "",
+    OPTION(APP_FLAG, opts.phase_rows, 0, "phase-rows", "",
            "store the trajectory with the phases of --phase-terms as its rows"),
     OPTION(APP_READ_FILE, gradient_field, 0, "gradient-field", "FILE",
            "gradients have these errors, as larmor recon --gradient-field takes them"),
@@ -210,8 +207,8 @@ static const app_option options[] = {
         .low = -1e4, .high = 1e4),
     OPTION(APP_INTEGER, navigators, 0, "navigators", "N", "epi: lines for phase correction before each shot",
            .preset = "3", .low = 0, .high = 64),
-    OPTION(APP_FLAG, oblique, 0, "oblique", "", "rotate and shift the volume, as in an oblique scan"),
-    OPTION(APP_TEXT, units, 0, "units", "U", "units of the stored trajectory", .preset = "1/fov",
+    OPTION(APP_FLAG, opts.oblique, 0, "oblique", "", "rotate and shift the volume, as in an oblique scan"),
+    OPTION(APP_TEXT, opts.units, 0, "units", "U", "units of the stored trajectory", .preset = "1/fov",
            .choice = choose_unit),
     OPTION(APP_FLAG, force, 'f', "force", "", "replace files that exist"),
     APP_DEVICE_OPTIONS(settings),
@@ -258,8 +255,8 @@ static int moves(const settings *s)
 {
     double drift[APP_MAX_NUMBERS] = {0};
     fill(drift, &s->drift, APP_MAX_NUMBERS);
-    return drift[0] != 0 || drift[1] != 0 || drift[2] != 0 || s->rotation != 0 || s->breathing != 0 ||
-           s->contrast != 0;
+    return drift[0] != 0 || drift[1] != 0 || drift[2] != 0 || s->opts.rotation_deg != 0 ||
+           s->opts.breathing_mm != 0 || s->opts.contrast != 0;
 }
 
 static void fill_field(const settings *s, request *r)
@@ -304,47 +301,24 @@ static larmor_phantom_cycle cycle_of(const app_list *given, double size, const s
     return (larmor_phantom_cycle){.rate = given->value[0],
                                   .size = given->count > 1 ? given->value[1] : size,
                                   .variation = s->variation,
-                                  .seed = 2 * (uint64_t)s->seed + which};
+                                  .seed = 2 * (uint64_t)s->opts.seed + which};
 }
 
 static void fill_opts(const settings *s, request *r)
 {
-    r->opts = (larmor_simulation_opts){.trajectory = s->trajectory.name,
-                                       .traj = scan_trajectory_opts(&s->trajectory),
-                                       .same_angles = s->same_angles,
-                                       .units = s->units,
-                                       .phantom = s->phantom,
-                                       .object_size = s->object_size,
-                                       .coils = (int)s->coils,
-                                       .dead = r->dead,
-                                       .noiseless = r->noiseless,
-                                       .noise = s->noise,
-                                       .snr = s->snr,
-                                       .seed = (uint64_t)s->seed,
-                                       .noise_samples = s->noise_samples,
-                                       .dwell_us = s->dwell,
-                                       .noise_dwell_us = s->noise_dwell,
-                                       .tr_ms = s->tr,
-                                       .slices = s->slices,
-                                       .repetitions = s->repetitions,
-                                       .rotation_deg = s->rotation,
-                                       .breathing_mm = s->breathing,
-                                       .breathing_period = s->breathing_period,
-                                       .contrast = s->contrast,
-                                       .t2stars = s->t2star.count,
-                                       .t2star_ms = s->t2star.value,
-                                       .readout_start_ms = isnan(s->readout_start) ? NULL : &s->readout_start,
-                                       .echoes = s->echo_times.count,
-                                       .echo_ms = s->echo_times.value,
-                                       .separate_calibration = !strcmp(s->calibration, "separate"),
-                                       .oblique = s->oblique,
-                                       .tesla = s->tesla,
-                                       .concomitant = s->concomitant,
-                                       .bands = (int)s->bands,
-                                       .band_mm = s->band_mm,
-                                       .band_shifts = (int)s->caipi,
-                                       .monitor = app_monitor,
-                                       .user = &r->progress};
+    r->opts = s->opts;
+    r->opts.trajectory = s->trajectory.name;
+    r->opts.traj = scan_trajectory_opts(&s->trajectory);
+    r->opts.dead = r->dead;
+    r->opts.noiseless = r->noiseless;
+    r->opts.t2stars = s->t2star.count;
+    r->opts.t2star_ms = s->t2star.value;
+    r->opts.readout_start_ms = isnan(s->readout_start) ? NULL : &s->readout_start;
+    r->opts.echoes = s->echo_times.count;
+    r->opts.echo_ms = s->echo_times.value;
+    r->opts.separate_calibration = !strcmp(s->calibration, "separate");
+    r->opts.monitor = app_monitor;
+    r->opts.user = &r->progress;
     fill(r->opts.drift_mm, &s->drift, 3);
     fill(r->opts.position_mm, &s->position, 3);
     r->opts.breath = cycle_of(&s->breath, 10, s, 0);
@@ -352,9 +326,9 @@ static void fill_opts(const settings *s, request *r)
     if (s->waveforms)
         r->opts.waveforms = strcmp(s->waveforms, "triggers") ? LARMOR_WAVEFORMS_SIGNALS : LARMOR_WAVEFORMS_TRIGGERS;
     if (s->signal) {
-        r->opts.phantom = strcmp(s->phantom, "shepp-logan") ? s->phantom : "tissues"; /* that of the preset */
+        r->opts.phantom =
+            strcmp(s->opts.phantom, "shepp-logan") ? s->opts.phantom : "tissues"; /* that of the preset */
         r->opts.signal = strcmp(s->signal, "fisp") ? LARMOR_SIGNAL_WATER_FAT : LARMOR_SIGNAL_FISP;
-        r->opts.r2star = s->r2star;
     }
     fill_field(s, r);
     fill_phase(s, r);
@@ -363,11 +337,11 @@ static void fill_opts(const settings *s, request *r)
 
 static int check_coils(const settings *s, request *r)
 {
-    if (s->maps && !s->coils)
+    if (s->maps && !s->opts.coils)
         return app_refuse(APP_USAGE, "--coils \"0\": a whole number >= 1 expected, because --maps asks for maps.");
-    int code = read_coils("dead-coils", s->dead_coils, s->coils, r->dead);
-    if (!code) code = read_coils("noiseless-coils", s->noiseless_coils, s->coils, r->noiseless);
-    if (!code && s->coils && !memchr(r->dead, 0, (size_t)s->coils))
+    int code = read_coils("dead-coils", s->dead_coils, s->opts.coils, r->dead);
+    if (!code) code = read_coils("noiseless-coils", s->noiseless_coils, s->opts.coils, r->noiseless);
+    if (!code && s->opts.coils && !memchr(r->dead, 0, (size_t)s->opts.coils))
         return app_refuse(APP_USAGE, "--dead-coils \"%s\": these are all coils; leave one of them out.",
                           s->dead_coils);
     return code;
@@ -383,16 +357,17 @@ static int check_delays(const settings *s, request *r)
 /* Mistakes that the options' table cannot see. */
 static int check(const settings *s, request *r)
 {
-    if (s->snr > 0 && s->noise > 0)
-        return app_refuse(APP_USAGE, "--snr \"%g\": --noise states the noise already; give one of them.", s->snr);
-    if (s->noise_samples && !(s->noise > 0 || s->snr > 0))
+    if (s->opts.snr > 0 && s->opts.noise > 0)
+        return app_refuse(APP_USAGE, "--snr \"%g\": --noise states the noise already; give one of them.",
+                          s->opts.snr);
+    if (s->opts.noise_samples && !(s->opts.noise > 0 || s->opts.snr > 0))
         return app_refuse(APP_USAGE, "--noise-scan \"%lld\": there is no noise; give --noise SIGMA or --snr X, too.",
-                          (long long)s->noise_samples);
+                          (long long)s->opts.noise_samples);
     if (!s->shots && (s->ramp.count || s->ghost.count))
         return app_refuse(APP_USAGE, "--%s: has no effect without --epi.", s->ramp.count ? "ramp" : "ghost");
-    if (!s->bands && (s->band_mm > 0 || s->caipi))
+    if (!s->opts.bands && (s->opts.band_mm > 0 || s->opts.band_shifts))
         return app_refuse(APP_USAGE, "--%s: has no effect without --multiband.",
-                          s->caipi ? "caipi" : "multiband-spacing");
+                          s->opts.band_shifts ? "caipi" : "multiband-spacing");
     if (s->image_phase != 0 && is_off_resonant(s))
         return app_refuse(APP_USAGE, "--image-phase \"%g\": is not for a scan with off-resonance.", s->image_phase);
     const int water_fat = s->signal && !strcmp(s->signal, "water-fat");
@@ -400,18 +375,19 @@ static int check(const settings *s, request *r)
         int is_wrong;
         const char *line;
     } rules[] = {
-        {moves(s) && s->repetitions < 2, "--drift, --rotation, --breathing and --contrast change the object from one "
-                                         "repetition to the next; give --repetitions N, too."},
+        {moves(s) && s->opts.repetitions < 2,
+         "--drift, --rotation, --breathing and --contrast change the object from one "
+         "repetition to the next; give --repetitions N, too."},
         {water_fat && !s->echo_times.count, "--signal water-fat: needs --echo-times MS,MS,MS, too."},
-        {s->r2star > 0 && !water_fat, "--r2star: has no effect without --signal water-fat."},
+        {s->opts.r2star > 0 && !water_fat, "--r2star: has no effect without --signal water-fat."},
         {s->t2star_map && !s->t2star.count, "--t2star-map: has no effect without --t2star."},
-        {s->phase_rows && !s->phase_terms, "--phase-rows: has no effect without --phase-terms."},
+        {s->opts.phase_rows && !s->phase_terms, "--phase-rows: has no effect without --phase-terms."},
         {s->waveforms && !s->breath.count && !s->heart.count,
          "--waveforms: has no effect without --breath or --heart."},
     };
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (rules[i].is_wrong) return app_refuse(APP_USAGE, "%s", rules[i].line);
-    if ((s->breath.count || s->heart.count) && !(s->tr > 0))
+    if ((s->breath.count || s->heart.count) && !(s->opts.tr_ms > 0))
         return app_refuse(APP_USAGE, "--%s: needs the time of each readout; give --tr MS, too.",
                           s->breath.count ? "breath" : "heart");
     if (s->truth_bins && (!s->truth || strstr(s->truth_bins, "time:")))
@@ -494,8 +470,8 @@ static int write_all(const settings *s, larmor_simulation *simulation, request *
     app_log("wrote %s: %s, %s, %lld readouts x %lld samples, %d coil%s, %lld x %lld x %lld voxels", s->output,
             i.phantom, i.trajectory, (long long)i.readouts, (long long)i.samples, i.coils, app_s(i.coils),
             (long long)i.matrix[0], (long long)i.matrix[1], (long long)i.matrix[2]);
-    if (s->snr > 0) app_log("noise: standard deviation %.4g for an image of SNR %g", i.noise, s->snr);
-    const double seconds = 1e-3 * s->tr * (double)(i.readouts * i.repetitions);
+    if (s->opts.snr > 0) app_log("noise: standard deviation %.4g for an image of SNR %g", i.noise, s->opts.snr);
+    const double seconds = 1e-3 * s->opts.tr_ms * (double)(i.readouts * i.repetitions);
     report_cycle("breath", &r->opts.breath, seconds);
     report_cycle("heart", &r->opts.heart, seconds);
     if (out->truth) APP_DO(phantom_write_images(simulation, s->truth_bins, s->truth, out->truth));
@@ -536,7 +512,6 @@ static int run(const void *given, const app_files *files APP_UNUSED)
     if (s->motion_fields) APP_TRY(APP_INPUT, app_read_array(s->motion_fields, dev, &motion_fields));
     r.opts.motion_fields = motion_fields;
     r.opts.phase_terms = phase_terms;
-    r.opts.phase_rows = s->phase_rows;
     r.opts.gradient_field = gradient_field;
     r.opts.displacement = displacement;
     if (s->motion) APP_DO(motion_read(s->motion, &motion));

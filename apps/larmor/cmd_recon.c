@@ -372,11 +372,10 @@ static int run_series(recon_run *r, int series)
 {
     larmor_recon_plan plan;
     larmor_recon_result result;
-    larmor_status st = larmor_recon_describe(r->recon, series, &plan);
-    if (st) return app_fail(APP_RUN, st);
+    APP_TRY(APP_RUN, larmor_recon_describe(r->recon, series, &plan));
     app_progress_begin(&r->progress, plan.name);
     const int before = r->warnings;
-    st = larmor_recon_run(r->recon, series, &result);
+    const larmor_status st = larmor_recon_run(r->recon, series, &result);
     const int code = st ? APP_DONE : recon_noise_take(r, series, &result);
     app_progress_end(&r->progress);
     r->wanted += plan.images;

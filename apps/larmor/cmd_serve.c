@@ -219,10 +219,9 @@ static int serve_pipe(const settings *s, larmor_session_opts *session)
     const larmor_stream_opts opts = {.idle_s = s->idle, .keep_open = 1, .name = "standard input"};
     larmor_session_report report = {0};
     APP_OWNED(larmor_stream) *stream = NULL;
-    larmor_status st = larmor_stream_create(STDIN_FILENO, STDOUT_FILENO, &opts, &stream);
-    if (!st) st = larmor_session_run(stream, session, &report);
-    if (st) return app_fail(APP_RUN, st);
-    log_end(0, &report, st);
+    APP_TRY(APP_RUN, larmor_stream_create(STDIN_FILENO, STDOUT_FILENO, &opts, &stream));
+    APP_TRY(APP_RUN, larmor_session_run(stream, session, &report));
+    log_end(0, &report, LARMOR_OK);
     return APP_DONE;
 }
 
@@ -234,11 +233,10 @@ static int serve_address(const settings *s)
     larmor_server *server;
     char address[512];
     snprintf(address, sizeof address, strchr(s->address, ':') ? "[%s]:%d" : "%s:%d", s->address, (int)s->port);
-    larmor_status st = larmor_server_create(s->unix_socket ? s->unix_socket : address, &opts, &server);
-    if (st) return app_fail(APP_INPUT, st);
+    APP_TRY(APP_INPUT, larmor_server_create(s->unix_socket ? s->unix_socket : address, &opts, &server));
     printf("listening on %s\n", larmor_server_address(server));
     fflush(stdout);
-    st = larmor_server_run(server);
+    const larmor_status st = larmor_server_run(server);
     larmor_server_free(server);
     return st == LARMOR_STOPPED ? app_stopped() : app_fail(APP_RUN, st);
 }

@@ -154,14 +154,11 @@ static larmor_status arrays_of(const larmor_trajectory *t, larmor_device *dev, l
 static larmor_status trajectory_of_sequence(const settings *s, larmor_device *dev, larmor_array **traj,
                                             larmor_array **times)
 {
-    larmor_pulseq *sequence;
     APP_FREED_BY(larmor_trajectory_free) larmor_trajectory t = {0};
-    TRY(given_sequence(&s->given, &sequence));
+    APP_OWN(larmor_pulseq, sequence, given_sequence(&s->given, &sequence));
     if (s->json) print_sequence(s, sequence);
-    larmor_status st = larmor_pulseq_trajectory(sequence, &t);
-    if (!st) st = arrays_of(&t, dev, traj, times);
-    larmor_pulseq_free(sequence);
-    return st;
+    TRY(larmor_pulseq_trajectory(sequence, &t));
+    return arrays_of(&t, dev, traj, times);
 }
 
 /* ---- the command ---- */

@@ -295,9 +295,8 @@ larmor_status fit_join_noise(larmor_array **noise, const larmor_array *images, l
     if (times < 2) return LARMOR_OK;
     const int64_t voxels = larmor_shape_count(all) / times;
     if (larmor_shape_count(larmor_array_shape(*noise)) != voxels * times) return LARMOR_OK;
-    double *value;
     larmor_array *joined;
-    TRY(larmor_array_download(*noise, LARMOR_F64, &value));
+    APP_OWN_MEMORY(double, value, larmor_array_download(*noise, LARMOR_F64, &value));
     for (int64_t i = 0; i < voxels; i++) {
         double sum = 0;
         for (int64_t t = 0; t < times; t++) sum += value[i + voxels * t] * value[i + voxels * t];
@@ -305,9 +304,7 @@ larmor_status fit_join_noise(larmor_array **noise, const larmor_array *images, l
     }
     larmor_shape shape = all;
     shape.ndim--;
-    const larmor_status st = larmor_array_upload(dev, LARMOR_F32, shape, LARMOR_F64, value, &joined);
-    free(value);
-    if (st) return st;
+    TRY(larmor_array_upload(dev, LARMOR_F32, shape, LARMOR_F64, value, &joined));
     larmor_array_free(*noise);
     *noise = joined;
     return LARMOR_OK;

@@ -122,15 +122,13 @@ static int read_csv(const char *path, table *t)
 static int read_array_table(match_run *r)
 {
     const char *path = r->s->table;
-    larmor_array *read = NULL;
-    larmor_status st = app_read_array(path, r->dev, &read);
-    if (!st) st = fit_make_real(&read, r->dev);
+    APP_OWNED(larmor_array) *read = NULL;
+    APP_TRY(APP_INPUT, app_read_array(path, r->dev, &read));
+    APP_TRY(APP_INPUT, fit_make_real(&read, r->dev));
+    APP_TRY(APP_INPUT, larmor_array_download(read, LARMOR_F64, &r->table.value));
     const larmor_shape shape = larmor_array_shape(read);
-    const int64_t columns = st || shape.dim[0] < 1 ? 0 : larmor_array_count(read) / shape.dim[0];
+    const int64_t columns = shape.dim[0] < 1 ? 0 : larmor_array_count(read) / shape.dim[0];
     r->table.rows = shape.dim[0];
-    if (!st) st = larmor_array_download(read, LARMOR_F64, &r->table.value);
-    larmor_array_free(read);
-    if (st) return app_fail(APP_INPUT, st);
     const char *names = r->s->columns ? r->s->columns : "";
     if (!read_names(names, strlen(names), &r->table) || r->table.columns != columns)
         return app_refuse(APP_USAGE,

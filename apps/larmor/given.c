@@ -52,11 +52,8 @@ larmor_status given_sequence(const scan_given *given, larmor_pulseq **sequence)
 
 static larmor_status read_sequence(const scan_given *given, larmor_trajectory *to)
 {
-    larmor_pulseq *sequence;
-    TRY(given_sequence(given, &sequence));
-    larmor_status st = larmor_pulseq_trajectory(sequence, to);
-    larmor_pulseq_free(sequence);
-    return st;
+    APP_OWN(larmor_pulseq, sequence, given_sequence(given, &sequence));
+    return larmor_pulseq_trajectory(sequence, to);
 }
 
 int given_read(const scan_given *given, larmor_raw_opts *opts, larmor_trajectory *to)

@@ -35,17 +35,19 @@ static larmor_status reconstruct(larmor_device *dev, larmor_source *source)
     return larmor_recon_run(recon, 0, &result);
 }
 
+static void free_samples(larmor_readouts *image)
+{
+    larmor_array_free(image->kspace);
+    larmor_array_free(image->traj);
+}
+
 static larmor_status try_one(larmor_device *dev, int nd)
 {
-    larmor_readouts image = {0};
-    APP_OWNED(larmor_source) *source = NULL;
-    larmor_status st = make_samples(dev, nd, &image);
+    APP_FREED_BY(free_samples) larmor_readouts image = {0};
     const larmor_scan_arrays scan = {.matrix = {SIDE, SIDE, nd > 2 ? SIDE : 1}, .image = &image, .images = 1};
-    if (!st) st = larmor_source_of_arrays(&scan, &source);
-    if (!st) st = reconstruct(dev, source);
-    larmor_array_free(image.kspace);
-    larmor_array_free(image.traj);
-    return st;
+    TRY(make_samples(dev, nd, &image));
+    APP_OWN(larmor_source, source, larmor_source_of_arrays(&scan, &source));
+    return reconstruct(dev, source);
 }
 
 int serve_make_ready(const char *device)

@@ -85,14 +85,12 @@ static int read_lines(const char *path, signals *s)
 
 static int read_signals(const char *path, larmor_device *dev, signals *s)
 {
-    larmor_array *read = NULL;
+    APP_OWNED(larmor_array) *read = NULL;
     if (strcmp(app_suffix(path), ".npy") != 0) return read_lines(path, s);
-    larmor_status st = app_read_array(path, dev, &read);
-    if (!st) st = fit_make_real(&read, dev);
+    APP_TRY(APP_INPUT, app_read_array(path, dev, &read));
+    APP_TRY(APP_INPUT, fit_make_real(&read, dev));
+    APP_TRY(APP_INPUT, larmor_array_download(read, LARMOR_F64, &s->number));
     const larmor_shape shape = larmor_array_shape(read);
-    if (!st) st = larmor_array_download(read, LARMOR_F64, &s->number);
-    larmor_array_free(read);
-    if (st) return app_fail(APP_INPUT, st);
     s->rows = shape.dim[0];
     s->columns = s->rows > 0 ? (int)(larmor_shape_count(shape) / s->rows) : 0;
     if (shape.ndim > 2 || s->columns < 1 || s->columns > 2 || s->rows > MOST_BYTES) return refuse_signals(path);

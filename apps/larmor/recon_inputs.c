@@ -111,24 +111,19 @@ static larmor_status read_matrix(const char *path, larmor_array **matrix)
 static int read_response(const char *path, larmor_status (*check)(const larmor_array *response), larmor_array **x)
 {
     if (!path) return APP_DONE;
-    larmor_status st = read_to_host(path, x);
-    if (st) return app_fail(APP_INPUT, st);
-    st = check(*x);
+    APP_TRY(APP_INPUT, read_to_host(path, x));
+    const larmor_status st = check(*x);
     return st ? app_fail_in(APP_INPUT, st, path) : APP_DONE;
 }
 
 static larmor_status read_basis(const recon_run *r, larmor_recon_opts *opts)
 {
     const recon_settings *s = r->s;
-    larmor_array *curves;
     double kept;
     if (s->basis) return read_matrix(s->basis, &opts->basis);
     if (!s->dictionary) return LARMOR_OK;
-    larmor_status st = read_matrix(s->dictionary, &curves);
-    if (st) return st;
-    st = larmor_basis_of_curves(curves, s->opts.coefficients, 0, &opts->basis, &kept);
-    larmor_array_free(curves);
-    if (st) return st;
+    APP_OWN(larmor_array, curves, read_matrix(s->dictionary, &curves));
+    TRY(larmor_basis_of_curves(curves, s->opts.coefficients, 0, &opts->basis, &kept));
     opts->coefficients = 0;
     app_log("basis: %lld coefficients hold %.6g of the energy of %s",
             (long long)larmor_array_shape(opts->basis).dim[1], kept, s->dictionary);

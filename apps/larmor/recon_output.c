@@ -365,13 +365,11 @@ static int recon_sets(const recon_run *r)
 static int save_maps(const recon_run *r)
 {
     const larmor_raw_info info = larmor_raw_describe(r->raw);
-    larmor_array *maps;
+    APP_OWNED(larmor_array) *maps = NULL;
     larmor_image_meta meta;
     char left_out[64] = "";
-    larmor_status st = larmor_recon_maps(r->recon, &maps, &meta);
-    if (!st) st = map_save(r->maps_output, maps, recon_sets(r), &meta);
-    larmor_array_free(maps);
-    if (st) return app_fail(APP_RUN, st);
+    APP_TRY(APP_RUN, larmor_recon_maps(r->recon, &maps, &meta));
+    APP_TRY(APP_RUN, map_save(r->maps_output, maps, recon_sets(r), &meta));
     if (info.dead_coils) snprintf(left_out, sizeof left_out, ", zeros for %d left out", info.dead_coils);
     char expanded[64] = "";
     larmor_recon_plan plan;
@@ -385,16 +383,11 @@ static int save_maps(const recon_run *r)
 /* [1, samples, readouts], as BART has it. */
 static int save_density(const recon_run *r)
 {
-    larmor_array *weights, *three = NULL;
-    larmor_status st = larmor_recon_density(r->recon, &weights);
-    if (!st) {
-        const larmor_shape s = larmor_array_shape(weights);
-        st = larmor_array_reshape(weights, LARMOR_SHAPE(1, s.dim[0], s.ndim > 1 ? s.dim[1] : 1), &three);
-    }
-    if (!st) st = larmor_array_save(r->density_output, three);
-    larmor_array_free(three);
-    larmor_array_free(weights);
-    if (st) return app_fail(APP_RUN, st);
+    APP_OWNED(larmor_array) *weights = NULL, *three = NULL;
+    APP_TRY(APP_RUN, larmor_recon_density(r->recon, &weights));
+    const larmor_shape s = larmor_array_shape(weights);
+    APP_TRY(APP_RUN, larmor_array_reshape(weights, LARMOR_SHAPE(1, s.dim[0], s.ndim > 1 ? s.dim[1] : 1), &three));
+    APP_TRY(APP_RUN, larmor_array_save(r->density_output, three));
     app_log("wrote %s: density weights", r->s->save_density);
     return APP_DONE;
 }

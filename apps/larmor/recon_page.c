@@ -31,8 +31,8 @@ static void list_settings(const recon_run *r, rows *all)
 
 int recon_write_page(const recon_run *r)
 {
-    rows *settings = calloc(1, sizeof *settings);
-    larmor_array *maps = NULL;
+    APP_HEAP rows *settings = calloc(1, sizeof *settings);
+    APP_OWNED(larmor_array) *maps = NULL;
     larmor_samples samples = {0};
     larmor_grid grid;
     if (!settings) return app_fail(APP_RUN, NO_MEMORY());
@@ -59,8 +59,6 @@ int recon_write_page(const recon_run *r)
                               .magnitude = r->s->magnitude};
     const larmor_status st = larmor_page_write(r->page_output, &page);
     larmor_samples_free(&samples);
-    larmor_array_free(maps);
-    free(settings);
     if (st) return app_fail(APP_RUN, st);
     app_log("wrote %s", larmor_output_path(r->page_output));
     return APP_DONE;

@@ -7,12 +7,7 @@
 
 larmor_traj_opts scan_trajectory_opts(const scan_trajectory *options)
 {
-    larmor_traj_opts opts = {.readouts = options->readouts,
-                             .samples = options->samples,
-                             .tiny = options->tiny,
-                             .density = options->density,
-                             .undersampling = options->undersampling,
-                             .partial_fourier = options->partial_fourier};
+    larmor_traj_opts opts = options->opts;
     for (int d = 0; d < options->matrix.count; d++) opts.matrix[d] = (int64_t)options->matrix.value[d];
     for (int d = 0; d < 2; d++) {
         if (d < options->acceleration.count) opts.acceleration[d] = (int64_t)options->acceleration.value[d];

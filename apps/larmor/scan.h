@@ -9,8 +9,7 @@
 typedef struct scan_trajectory {
     const char *name;
     app_list matrix, acceleration, calibration;
-    int64_t readouts, samples, tiny;
-    double density, undersampling, partial_fourier;
+    larmor_traj_opts opts; /* without these */
 } scan_trajectory;
 
 #define SCAN_TRAJECTORY_OPTIONS(settings)                                                                            \
@@ -19,16 +18,16 @@ typedef struct scan_trajectory {
         APP_OPTION(settings, APP_SIZES, trajectory.matrix, 0, "matrix", "X[,Y[,Z]]",                                 \
                    "voxels; Y defaults to X, and so does Z of a 3D trajectory", .preset = "128", .low = 1,           \
                    .high = 65535),                                                                                   \
-        APP_OPTION(settings, APP_INTEGER, trajectory.readouts, 0, "readouts", "N",                                   \
+        APP_OPTION(settings, APP_INTEGER, trajectory.opts.readouts, 0, "readouts", "N",                              \
                    "spokes, arms or lines (default: as Nyquist asks for)", .low = 1, .high = 1 << 28),               \
-        APP_OPTION(settings, APP_INTEGER, trajectory.samples, 0, "samples", "N",                                     \
+        APP_OPTION(settings, APP_INTEGER, trajectory.opts.samples, 0, "samples", "N",                                \
                    "samples of a readout (default: 2 X for spokes, X for lines)", .low = 1, .high = 65535),          \
-        APP_OPTION(settings, APP_NUMBER, trajectory.undersampling, 0, "undersampling", "R",                          \
+        APP_OPTION(settings, APP_NUMBER, trajectory.opts.undersampling, 0, "undersampling", "R",                     \
                    "divides the default number of readouts", .preset = "1", .low = 1, .high = 1000),                 \
-        APP_OPTION(settings, APP_NUMBER, trajectory.density, 0, "density", "X",                                      \
+        APP_OPTION(settings, APP_NUMBER, trajectory.opts.density, 0, "density", "X",                                 \
                    "of a spiral: 1 is Archimedean, more is denser in the centre", .preset = "1", .low = 1,           \
                    .high = 8),                                                                                       \
-        APP_OPTION(settings, APP_INTEGER, trajectory.tiny, 0, "tiny", "N",                                           \
+        APP_OPTION(settings, APP_INTEGER, trajectory.opts.tiny, 0, "tiny", "N",                                      \
                    "the N-th tiny golden angle, 1 is the golden angle", .preset = "1", .low = 1, .high = 100),       \
         APP_OPTION(settings, APP_SIZES, trajectory.acceleration, 0, "acceleration", "Y[,Z]",                         \
                    "cartesian: every Y-th line (and Z-th partition), the centre among them", .low = 1,               \
@@ -36,7 +35,7 @@ typedef struct scan_trajectory {
         APP_OPTION(settings, APP_SIZES, trajectory.calibration, 0, "calibration-lines", "Y[,Z]",                     \
                    "cartesian: lines (and partitions, default as many) in the middle that are all there", .low = 1,  \
                    .high = 65535, .member = "traj.calibration"),                                                     \
-        APP_OPTION(settings, APP_NUMBER, trajectory.partial_fourier, 0, "partial-fourier", "F",                      \
+        APP_OPTION(settings, APP_NUMBER, trajectory.opts.partial_fourier, 0, "partial-fourier", "F",                 \
                    "cartesian: the part of the lines that is there, above 1/2; the first ones are missing",          \
                    .preset = "1", .low = 0.5, .high = 1)
 

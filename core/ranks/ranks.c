@@ -36,11 +36,10 @@ int larmor_ranks_local(const larmor_ranks *ranks)
 static int count_gpus(void)
 {
     enum { MOST = 65 };
-    larmor_device_info *infos = calloc(MOST, sizeof *infos); /* too large for a small stack */
+    LMR_HEAP larmor_device_info *infos = calloc(MOST, sizeof *infos); /* too large for a small stack */
     int count = 0, gpus = 0;
     if (!infos || larmor_device_list(infos, MOST, &count)) count = 0;
     for (int i = 0; i < count && i < MOST; i++) gpus += infos[i].available && !strncmp(infos[i].spec, "cuda", 4);
-    free(infos);
     return gpus;
 }
 

@@ -88,27 +88,26 @@ larmor_status lmr_bart_axes(const lmr_images *images, int64_t *dim, int *place)
     static const int which[COUNTERS] = {ECHO, TIME, PHASE, SLICE, AVERAGE, BATCH};
     const int count = images->count;
     axis axes[COUNTERS];
-    lmr_volumes v = {.order = NULL};
-    int *values = lmr_new(COUNTERS * (int64_t)count, sizeof *values);
-    larmor_status st = values ? lmr_order(images, &v) : LMR_NO_MEMORY();
-    for (int i = 0; i < count && !st; i++) {
+    LMR_FREED_BY(lmr_volumes_free) lmr_volumes v = {.order = NULL};
+    LMR_HEAP LMR_NEW(int, values, COUNTERS *(int64_t)count);
+    LMR_TRY(lmr_order(images, &v));
+    for (int i = 0; i < count; i++) {
         const int here = v.order[i];
         const larmor_image_meta *m = &images->image[here].meta;
         const int counter[COUNTERS] = {m->contrast, m->repetition, m->phase, i % v.slices, m->average, m->set};
         for (int a = 0; a < COUNTERS; a++) values[a * count + here] = counter[a];
     }
-    for (int a = 0; a < COUNTERS && !st; a++) {
+    for (int a = 0; a < COUNTERS; a++) {
         axes[a] = (axis){.which = which[a], .value = values + (size_t)a * (size_t)count};
-        st = rank(&axes[a], count);
+        LMR_TRY(rank(&axes[a], count));
     }
-    for (int d = 0; d < LMR_BART_AXES && !st; d++) dim[d] = d < SPACE ? images->dim[d] : 1;
-    if (!st && fill_grid(axes, COUNTERS, count, place)) {
+    for (int d = 0; d < LMR_BART_AXES; d++) dim[d] = d < SPACE ? images->dim[d] : 1;
+    if (fill_grid(axes, COUNTERS, count, place)) {
         for (int a = 0; a < COUNTERS; a++) dim[axes[a].which] = axes[a].distinct;
-    } else if (!st) { /* other counters, or none: slices of volumes, which follow each other in time */
+    } else { /* other counters, or none: slices of volumes, which follow each other in time */
         dim[TIME] = v.volumes;
         dim[SLICE] = v.slices;
         for (int i = 0; i < count; i++) place[v.order[i]] = i / v.slices + i % v.slices * v.volumes;
     }
-    LMR_FREE(v.order, values);
-    return st;
+    return LARMOR_OK;
 }

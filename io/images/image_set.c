@@ -106,11 +106,9 @@ larmor_status larmor_images_stack(const larmor_image *images, int count, larmor_
 {
     static const larmor_write_opts none = {0};
     lmr_images set;
-    lmr_volumes v;
+    LMR_FREED_BY(lmr_volumes_free) lmr_volumes v = {.order = NULL};
     LMR_NEED_OUT(volumes);
     LMR_TRY(lmr_images_check("images", images, count, &none, &set));
     LMR_TRY(lmr_order(&set, &v));
-    const larmor_status st = gather(&set, &v, volumes);
-    free(v.order);
-    return st;
+    return gather(&set, &v, volumes);
 }

@@ -122,35 +122,27 @@ static larmor_status arrange(const char *path, const lmr_images *images, lmr_vol
     const int64_t sizes[4] = {images->dim[0], images->dim[1], images->dim[2] * v->slices, v->volumes};
     *bytes = sizeof(float);
     for (int d = 0; d < 4; d++)
-        if (sizes[d] > MAX_SIZE || !lmr_mul(*bytes, sizes[d], bytes)) {
-            free(v->order);
-            return LMR_FAIL(LARMOR_ERR_ARG,
-                            "%s: NIfTI-1 holds at most %d voxels along an axis, got %" PRId64 "; use .h5", path,
-                            MAX_SIZE, sizes[d]);
-        }
+        LMR_REFUSE(sizes[d] > MAX_SIZE || !lmr_mul(*bytes, sizes[d], bytes), LARMOR_ERR_ARG,
+                   "%s: NIfTI-1 holds at most %d voxels along an axis, got %" PRId64 "; use .h5", path, MAX_SIZE,
+                   sizes[d]);
     return LARMOR_OK;
 }
 
 static larmor_status check(const char *path, const lmr_images *images)
 {
-    lmr_volumes v;
+    LMR_FREED_BY(lmr_volumes_free) lmr_volumes v = {.order = NULL};
     int64_t bytes;
-    LMR_TRY(arrange(path, images, &v, &bytes));
-    free(v.order);
-    return LARMOR_OK;
+    return arrange(path, images, &v, &bytes);
 }
 
 static larmor_status write_either(larmor_output *out, const lmr_images *images, int gzipped)
 {
-    lmr_volumes v;
+    LMR_FREED_BY(lmr_volumes_free) lmr_volumes v = {.order = NULL};
     int64_t bytes;
-    larmor_status st = arrange(out->path, images, &v, &bytes);
-    if (st) return st;
-    if (!gzipped) st = lmr_output_reserve(out, 0, bytes + DATA_OFFSET);
-    if (!st) st = gzipped ? emit_gzipped(out, images, &v) : emit(out, images, &v, NULL, NULL);
-    if (!st && out->parts > 1) st = lmr_sidecar(out, images, &v);
-    free(v.order);
-    return st;
+    LMR_TRY(arrange(out->path, images, &v, &bytes));
+    if (!gzipped) LMR_TRY(lmr_output_reserve(out, 0, bytes + DATA_OFFSET));
+    LMR_TRY(gzipped ? emit_gzipped(out, images, &v) : emit(out, images, &v, NULL, NULL));
+    return out->parts > 1 ? lmr_sidecar(out, images, &v) : LARMOR_OK;
 }
 
 static larmor_status write_plain(larmor_output *out, const lmr_images *images)

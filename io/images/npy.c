@@ -46,21 +46,21 @@ static larmor_status write_images(larmor_output *out, const lmr_images *images)
     const larmor_array *first = images->image[0].data;
     const larmor_dtype dtype = magnitude ? LARMOR_F32 : larmor_array_dtype(first);
     larmor_shape shape = larmor_array_shape(first);
-    lmr_volumes v;
+    LMR_FREED_BY(lmr_volumes_free) lmr_volumes v = {.order = NULL};
     LMR_TRY(lmr_order(images, &v));
     if (v.slices > 1) shape = larmor_shape_append(shape, v.slices);
     if (v.volumes > 1) shape = larmor_shape_append(shape, v.volumes);
     const size_t bytes = (size_t)images->voxels * larmor_dtype_size(dtype);
-    void *host = malloc(bytes);
-    larmor_status st = host ? put_header(out, dtype, shape) : LMR_NO_MEMORY();
-    for (int i = 0; i < images->count && !st; i++) {
+    LMR_HEAP void *host = malloc(bytes);
+    if (!host) return LMR_NO_MEMORY();
+    LMR_TRY(put_header(out, dtype, shape));
+    for (int i = 0; i < images->count; i++) {
         const larmor_array *x = images->image[v.order[i]].data;
-        st = magnitude ? lmr_values(x, LMR_AS_MAGNITUDE, host) : larmor_array_read(x, host, bytes);
-        if (!st) st = lmr_finite(out, dtype, host, images->voxels);
-        if (!st) st = lmr_output_put(out, 0, host, bytes);
+        LMR_TRY(magnitude ? lmr_values(x, LMR_AS_MAGNITUDE, host) : larmor_array_read(x, host, bytes));
+        LMR_TRY(lmr_finite(out, dtype, host, images->voxels));
+        LMR_TRY(lmr_output_put(out, 0, host, bytes));
     }
-    LMR_FREE(host, v.order);
-    return st;
+    return LARMOR_OK;
 }
 
 static larmor_status save(larmor_output *out, const larmor_array *x)

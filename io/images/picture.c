@@ -52,6 +52,7 @@ static larmor_status order_volumes(const char *path, const lmr_images *images, l
 {
     const larmor_status st = lmr_arrange(path, images, v);
     if (st != LARMOR_ERR_ARG) return st;
+    lmr_volumes_free(v);
     LMR_TRY(lmr_order(images, v));
     lmr_image_affine(&images->image[v->order[0]].meta, images->dim, v->affine);
     return LARMOR_OK;

@@ -6,31 +6,6 @@
 #include "io/images/formats.h"
 #include "io/parts.h"
 
-/* Element i as a complex number. */
-static void element(const void *host, larmor_dtype dtype, int64_t i, double out[2])
-{
-    out[0] = out[1] = 0;
-    switch (dtype) {
-    case LARMOR_F32:
-        out[0] = ((const float *)host)[i];
-        break;
-    case LARMOR_F64:
-        out[0] = ((const double *)host)[i];
-        break;
-    case LARMOR_C64:
-        out[0] = ((const float *)host)[2 * i];
-        out[1] = ((const float *)host)[2 * i + 1];
-        break;
-    case LARMOR_C128:
-        out[0] = ((const double *)host)[2 * i];
-        out[1] = ((const double *)host)[2 * i + 1];
-        break;
-    case LARMOR_I64:
-        out[0] = (double)((const int64_t *)host)[i];
-        break;
-    }
-}
-
 typedef struct conversion {
     const void *host;
     larmor_dtype dtype;
@@ -65,7 +40,7 @@ static larmor_status convert_part(void *user, int part LMR_UNUSED, int64_t first
     const int is_single = c->dtype == LARMOR_C64;
     for (int64_t i = first; i < end; i++) {
         double v[2];
-        element(c->host, c->dtype, i, v);
+        lmr_element(c->host, c->dtype, i, v);
         if (c->as == LMR_AS_COMPLEX) {
             c->out[2 * i] = (float)v[0];
             c->out[2 * i + 1] = (float)v[1];

@@ -243,43 +243,34 @@ larmor_status lmr_arrange(const char *path, const lmr_images *images, lmr_volume
 {
     const int count = images->count;
     *v = (lmr_volumes){.slices = 1, .volumes = count};
-    item *items = calloc((size_t)count, sizeof *items);
-    v->order = calloc((size_t)count, sizeof *v->order);
-    larmor_status st = items && v->order ? LARMOR_OK : LMR_NO_MEMORY();
+    LMR_HEAP LMR_NEW_ZEROS(item, items, count);
+    LMR_ALLOCATE_ZEROS(v->order, count);
     int one_place = 1, one_slice = 1;
-    const int askew = st ? count : collect(images, items, &one_place, &one_slice);
-    if (askew < count)
-        st = LMR_FAIL(LARMOR_ERR_ARG,
-                      "%s: image %d is not parallel to the first; NIfTI holds one orientation, use .h5", path,
-                      askew + 1);
-    if (!st) st = check_places(path, images, items);
-    double step = st ? 0 : items[0].f.voxel[2];
-    if (!st) sort_items(items, count);
-    if (!st && images->dim[2] == 1 && !(one_place && one_slice)) {
-        st = check_volumes(path, items, count, v);
-        if (!st && v->slices > 1 && !one_place) st = find_step(path, items, v->slices, &step);
+    const int askew = collect(images, items, &one_place, &one_slice);
+    LMR_REFUSE(askew < count, LARMOR_ERR_ARG,
+               "%s: image %d is not parallel to the first; NIfTI holds one orientation, use .h5", path, askew + 1);
+    LMR_TRY(check_places(path, images, items));
+    double step = items[0].f.voxel[2];
+    sort_items(items, count);
+    if (images->dim[2] == 1 && !(one_place && one_slice)) {
+        LMR_TRY(check_volumes(path, items, count, v));
+        if (v->slices > 1 && !one_place) LMR_TRY(find_step(path, items, v->slices, &step));
     }
-    for (int i = 0; i < count && !st; i++) v->order[i] = items[i].index;
+    for (int i = 0; i < count; i++) v->order[i] = items[i].index;
     v->place_unknown = v->slices > 1 && one_place;
     for (int i = 0; i < count; i++)
         v->place_unknown |= images->image[i].meta.place_unknown || !has_directions(&images->image[i].meta);
-    if (!st) find_times(images, v);
-    if (!st) set_affine(&items[0].f, images->dim, step, v->affine);
-    free(items);
-    if (st) LMR_CLEAR(v->order);
-    return st;
+    find_times(images, v);
+    set_affine(&items[0].f, images->dim, step, v->affine);
+    return LARMOR_OK;
 }
 
 larmor_status lmr_order(const lmr_images *images, lmr_volumes *v)
 {
     const int count = images->count;
     *v = (lmr_volumes){.slices = 1, .volumes = count};
-    LMR_HEAP item *items = calloc((size_t)count, sizeof *items);
-    v->order = calloc((size_t)count, sizeof *v->order);
-    if (!items || !v->order) {
-        LMR_CLEAR(v->order);
-        return LMR_NO_MEMORY();
-    }
+    LMR_HEAP LMR_NEW_ZEROS(item, items, count);
+    LMR_ALLOCATE_ZEROS(v->order, count);
     int one_place = 1, one_slice = 1;
     const int askew = collect(images, items, &one_place, &one_slice) < count;
     for (int i = 0; i < count; i++)
@@ -395,15 +386,14 @@ static void divide_parallel(const lmr_images *images, item *items, int count, in
 static larmor_status fits(const char *path, const lmr_images *images, const int *class, int which, int *one_file)
 {
     lmr_images some = *images;
-    lmr_volumes v;
-    LMR_NEW(larmor_image, image, images->count);
+    LMR_FREED_BY(lmr_volumes_free) lmr_volumes v = {.order = NULL};
+    LMR_HEAP LMR_NEW(larmor_image, image, images->count);
     some.image = image;
     some.count = 0;
     for (int i = 0; i < images->count; i++)
         if (class[i] == which) image[some.count++] = images->image[i];
     const larmor_status st = lmr_arrange(path, &some, &v);
     *one_file = !st;
-    LMR_FREE(v.order, image);
     return st == LARMOR_ERR_MEMORY ? st : LARMOR_OK;
 }
 

@@ -14,18 +14,23 @@ typedef struct lmr_volumes {
     double affine[3][4]; /* voxel indices to LPS mm of the first volume; columns are step vectors, then the corner */
 } lmr_volumes;
 
+static inline void lmr_volumes_free(lmr_volumes *v)
+{
+    free(v->order);
+}
+
 /* Stack the images: slices with the same other counters become one volume, sorted by position along the slice
  * direction, with the step between their positions (the slice thickness if all positions are the same); images that
  * are volumes already are only counted. Sizes and directions of 0 become voxels of 1 mm and the axes.
  *
  * Errors  LARMOR_ERR_ARG for slices that are unevenly spaced, not parallel or shifted in plane, and for volumes of
- *         different slices; LARMOR_ERR_MEMORY. On success free v->order. */
+ *         different slices; LARMOR_ERR_MEMORY. End v by lmr_volumes_free, also after an error. */
 larmor_status lmr_arrange(const char *path, const lmr_images *images, lmr_volumes *v);
 
 /* As lmr_arrange, of any images and without a geometry: those that are not parallel are in the order of their slice
  * counters, and where volumes have different slices each image is a volume, in the order in which it comes.
  *
- * Errors  LARMOR_ERR_MEMORY. On success free v->order. */
+ * Errors  LARMOR_ERR_MEMORY. End v likewise. */
 larmor_status lmr_order(const lmr_images *images, lmr_volumes *v);
 
 /* Into which files images go of which one cannot hold all: by orientation and size of voxels, then by runs of evenly

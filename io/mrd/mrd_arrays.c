@@ -20,6 +20,9 @@ typedef struct readouts { /* on the host */
     int64_t centre[3];
 } readouts;
 
+LMR_OWNS(larmor_raw_writer, larmor_raw_writer_free)
+LMR_FREES(free_readouts, readouts, phase, traj, data)
+
 static const char *unit_at(int i)
 {
     return larmor_traj_unit_entry(i).name;
@@ -177,6 +180,7 @@ larmor_status larmor_raw_append_arrays(larmor_raw_writer *writer, const larmor_a
     LMR_TRY(check_shapes(given->kspace, given->traj));
     const larmor_encoding *space = lmr_raw_writer_encoding(writer);
     const larmor_shape s = larmor_array_shape(given->kspace);
+    LMR_FREED_BY(free_readouts)
     readouts r = {.given = given,
                   .nd = (int)larmor_array_shape(given->traj).dim[0],
                   .coils = (int)s.dim[2],
@@ -188,14 +192,12 @@ larmor_status larmor_raw_append_arrays(larmor_raw_writer *writer, const larmor_a
     if (given->phase_terms) LMR_TRY(check_phases(given, r.samples, r.count));
     LMR_TRY(find_units(given->phase_terms ? "rad/m" : given->units, space, r.unit));
     for (int d = 0; d < 3; d++) r.centre[d] = space->matrix[d] / 2;
-    float *data = lmr_new(2 * r.samples * r.coils, sizeof *data), *traj = lmr_new(16 * r.samples, sizeof *traj);
-    larmor_status st = data && traj ? LARMOR_OK : LMR_NO_MEMORY();
-    if (!st) st = larmor_array_download(given->kspace, LARMOR_C64, &r.data);
-    if (!st) st = larmor_array_download(given->traj, LARMOR_F64, &r.traj);
-    if (!st && given->phase_terms) st = take_phases(&r);
-    if (!st) st = append_all(writer, &r, data, traj);
-    LMR_FREE(r.phase, r.traj, r.data, traj, data);
-    return st;
+    LMR_HEAP LMR_NEW(float, data, 2 * r.samples * r.coils);
+    LMR_HEAP LMR_NEW(float, traj, 16 * r.samples);
+    LMR_TRY(larmor_array_download(given->kspace, LARMOR_C64, &r.data));
+    LMR_TRY(larmor_array_download(given->traj, LARMOR_F64, &r.traj));
+    if (given->phase_terms) LMR_TRY(take_phases(&r));
+    return append_all(writer, &r, data, traj);
 }
 
 /* ---- a scan of one image ---- */
@@ -309,12 +311,9 @@ static larmor_status save(larmor_output *out, const larmor_array *kspace, const 
                                      .centre = s.dim[0] / 2,
                                      .meta = {.read_dir = {1, 0, 0}, .phase_dir = {0, 1, 0}, .slice_dir = {0, 0, 1}},
                                      .last = 1};
-    larmor_raw_writer *writer = NULL;
-    larmor_status st = larmor_raw_create(out, &scan, &writer);
-    if (!st) st = larmor_raw_append_arrays(writer, &all);
-    if (!st) st = larmor_raw_finish(writer);
-    larmor_raw_writer_free(writer);
-    return st;
+    LMR_OWN(larmor_raw_writer, writer, larmor_raw_create(out, &scan, &writer));
+    LMR_TRY(larmor_raw_append_arrays(writer, &all));
+    return larmor_raw_finish(writer);
 }
 
 larmor_status larmor_raw_save(larmor_output *out, const larmor_array *kspace, const larmor_array *traj,

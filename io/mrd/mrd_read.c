@@ -60,21 +60,24 @@ static int is_possible(const lmr_mrd_encoding *e)
     return good;
 }
 
+static int is_possible_header(const lmr_mrd_header *h)
+{
+    int good = in(h->echoes, 0, LARMOR_MAX_ECHOES) && in(h->has_readout_start, 0, 1) && in(h->field_by_h1, 0, 1) &&
+               isfinite(h->readout_start_ms) && in(h->bits_stored, 0, LMR_MRD_MAX_BITS) &&
+               in(h->waveforms, 0, LARMOR_MOST_WAVEFORM_INFOS) && in(h->encodings, 1, LMR_MRD_MAX_ENCODINGS) &&
+               in(h->receiver_channels, 0, LMR_MRD_MAX_MATRIX) && isfinite(h->noise_bandwidth) &&
+               h->noise_bandwidth > 0 && h->field_tesla >= 0 && h->field_tesla <= LMR_MRD_MAX_TESLA;
+    for (int e = 0; good && e < h->echoes; e++) good = isfinite(h->echo_ms[e]);
+    for (int i = 0; good && i < h->waveforms; i++)
+        good = in((int)h->waveform[i].kind, LARMOR_WAVEFORM_OTHER, LARMOR_WAVEFORM_RESPIRATION);
+    return good;
+}
+
 static int is_possible_scan(const lmr_reader_scan *s)
 {
-    if (!in(s->echoes, 0, LARMOR_MAX_ECHOES) || !in(s->has_readout_start, 0, 1) || !isfinite(s->readout_start_ms) ||
-        !in(s->bits_stored, 0, LMR_MRD_MAX_BITS) || !in(s->waveforms, 0, LARMOR_MOST_WAVEFORM_INFOS))
-        return 0;
-    for (int e = 0; e < s->echoes; e++)
-        if (!isfinite(s->echo_ms[e])) return 0;
-    for (int i = 0; i < s->waveforms; i++)
-        if (!in((int)s->waveform[i].kind, LARMOR_WAVEFORM_OTHER, LARMOR_WAVEFORM_RESPIRATION)) return 0;
-    return ends(s->group, sizeof s->group) && ends(s->note, sizeof s->note) && in(s->measurements, 0, 64) &&
-           in(s->encodings, 1, LMR_MRD_MAX_ENCODINGS) && in(s->receiver_channels, 0, LMR_MRD_MAX_MATRIX) &&
-           s->xml_bytes >= 0 && s->xml_bytes <= LMR_MRD_MAX_HEADER && s->acquisitions >= 1 &&
-           s->acquisitions <= LMR_MRD_MAX_ACQUISITIONS && s->claimed >= s->acquisitions &&
-           isfinite(s->noise_bandwidth) && s->noise_bandwidth > 0 && s->field_tesla >= 0 &&
-           s->field_tesla <= LMR_MRD_MAX_TESLA;
+    return is_possible_header(&s->header) && ends(s->group, sizeof s->group) && ends(s->note, sizeof s->note) &&
+           in(s->measurements, 0, 64) && s->xml_bytes >= 0 && s->xml_bytes <= LMR_MRD_MAX_HEADER &&
+           s->acquisitions >= 1 && s->acquisitions <= LMR_MRD_MAX_ACQUISITIONS && s->claimed >= s->acquisitions;
 }
 
 static larmor_status copy_header(lmr_reader *reader, const lmr_reader_scan *scan, larmor_raw *raw)
@@ -83,25 +86,14 @@ static larmor_status copy_header(lmr_reader *reader, const lmr_reader_scan *scan
     const char *memory = lmr_reader_memory(reader, &bytes);
     if (!is_possible_scan(scan)) return lmr_reader_lies(reader);
     lmr_mrd_header *h = &raw->header;
-    const size_t encodings = (size_t)scan->encodings * sizeof *h->encoding, text = (size_t)scan->xml_bytes;
+    const size_t encodings = (size_t)scan->header.encodings * sizeof *h->encoding, text = (size_t)scan->xml_bytes;
     if (!memory || (size_t)bytes != encodings + text) return lmr_reader_lies(reader);
+    *h = scan->header;
     h->encoding = malloc(encodings);
     raw->xml = calloc(text + 1, 1);
     if (!h->encoding || !raw->xml) return LMR_NO_MEMORY();
     memcpy(h->encoding, memory, encodings);
     memcpy(raw->xml, memory + encodings, text);
-    h->encodings = scan->encodings;
-    h->receiver_channels = scan->receiver_channels;
-    h->noise_bandwidth = scan->noise_bandwidth;
-    h->field_tesla = scan->field_tesla;
-    h->field_by_h1 = scan->field_by_h1 != 0;
-    h->echoes = scan->echoes;
-    memcpy(h->echo_ms, scan->echo_ms, sizeof h->echo_ms);
-    h->has_readout_start = scan->has_readout_start;
-    h->readout_start_ms = scan->readout_start_ms;
-    h->bits_stored = scan->bits_stored;
-    h->waveforms = scan->waveforms;
-    memcpy(h->waveform, scan->waveform, sizeof h->waveform);
     for (int e = 0; e < h->encodings; e++)
         if (!is_possible(&h->encoding[e])) return lmr_reader_lies(reader);
     return LARMOR_OK;

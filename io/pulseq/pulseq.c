@@ -152,26 +152,23 @@ static larmor_status read_source(const lmr_source *source, const char *delays, l
     return st;
 }
 
+LMR_OWNS(larmor_pulseq, larmor_pulseq_free)
+
 larmor_status larmor_pulseq_read(const char *path, const larmor_pulseq_opts *opts, larmor_pulseq **out)
 {
     lmr_source source;
     LMR_NEED_OUT(out, path);
-    LMR_NEW_ZEROS(larmor_pulseq, q, 1);
+    LMR_OWNED(larmor_pulseq) *q = calloc(1, sizeof *q);
+    if (!q) return LMR_NO_MEMORY();
     q->phases = opts ? opts->adc_phases : LARMOR_PHASES_SHAPE;
     name_after(path, q);
-    larmor_status st = lmr_source_open(path, "a Pulseq file", &source);
-    if (!st) {
-        st = read_source(&source, opts ? opts->soft_delays : NULL, q);
-        lmr_source_close(&source);
-    }
-    if (!st) {
-        find_kmax(q);
-        find_shift(q);
-        *out = q;
-        return st;
-    }
-    larmor_pulseq_free(q);
-    return st;
+    LMR_TRY(lmr_source_open(path, "a Pulseq file", &source));
+    const larmor_status st = read_source(&source, opts ? opts->soft_delays : NULL, q);
+    lmr_source_close(&source);
+    if (st) return st;
+    find_kmax(q);
+    find_shift(q);
+    return LMR_HAND_ON(*out, q);
 }
 
 const char *larmor_pulseq_label(int i)

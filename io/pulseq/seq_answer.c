@@ -14,6 +14,8 @@ static larmor_status parse(const lmr_input *input, seq *s)
     return seq_sort(s);
 }
 
+LMR_FREES(free_result, seq_result, readout, numbers)
+
 larmor_status lmr_pulseq_answer(const lmr_input *input, const char *delays, lmr_reader_sequence *out)
 {
     seq s = {.path = input->source.path,
@@ -21,19 +23,18 @@ larmor_status lmr_pulseq_answer(const lmr_input *input, const char *delays, lmr_
              .gradient_raster = 1e-5,
              .rf_raster = 1e-6,
              .block_raster = 1e-5};
-    seq_result result = {.readout = NULL};
+    LMR_FREED_BY(free_result) seq_result result = {.readout = NULL};
     void *memory;
     larmor_status st = parse(input, &s);
     if (!st) st = seq_evaluate(&s, delays, &result);
     seq_free(&s);
+    if (st) return st;
     const size_t heads = (size_t)result.about.readouts * sizeof *result.readout;
     const size_t numbers = 6 * (size_t)result.about.samples * sizeof *result.numbers;
-    if (!st) *out = result.about;
-    if (!st && heads) st = input->room(input->user, (int64_t)(heads + numbers), &memory);
-    if (!st && heads) {
-        memcpy(memory, result.readout, heads);
-        memcpy((char *)memory + heads, result.numbers, numbers);
-    }
-    LMR_FREE(result.readout, result.numbers);
-    return st;
+    *out = result.about;
+    if (!heads) return LARMOR_OK;
+    LMR_TRY(input->room(input->user, (int64_t)(heads + numbers), &memory));
+    memcpy(memory, result.readout, heads);
+    memcpy((char *)memory + heads, result.numbers, numbers);
+    return LARMOR_OK;
 }

@@ -64,16 +64,11 @@ static hid_t dataset_plan(void)
 static larmor_status write_header(hid_t file, const char *text)
 {
     const hsize_t one = 1;
-    const hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate_simple(1, &one, NULL), plan = dataset_plan();
-    hid_t data = -1;
-    int good = type >= 0 && space >= 0 && plan >= 0 && H5Tset_size(type, H5T_VARIABLE) >= 0;
-    if (good) data = H5Dcreate2(file, "/dataset/xml", type, space, H5P_DEFAULT, plan, H5P_DEFAULT);
-    good = data >= 0 && H5Dwrite(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &text) >= 0;
-    lmr_h5_close(data);
-    lmr_h5_close(plan);
-    lmr_h5_close(space);
-    lmr_h5_close(type);
-    return good ? LARMOR_OK : failed("write a text");
+    LMR_HID type = H5Tcopy(H5T_C_S1), space = H5Screate_simple(1, &one, NULL), plan = dataset_plan();
+    const int good = type >= 0 && space >= 0 && plan >= 0 && H5Tset_size(type, H5T_VARIABLE) >= 0;
+    LMR_HID data = good ? H5Dcreate2(file, "/dataset/xml", type, space, H5P_DEFAULT, plan, H5P_DEFAULT) : -1;
+    if (data >= 0 && H5Dwrite(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &text) >= 0) return LARMOR_OK;
+    return failed("write a text");
 }
 
 /* The sides of chunks of about CHUNK_BYTES of at most one image, each of which is elements in a row. */
@@ -95,36 +90,28 @@ static hid_t create_dataset(hid_t file, const char *path, hid_t type, int rank, 
     hsize_t most[LMR_MRD_RANK];
     choose_chunk(rank, (int64_t)H5Tget_size(type), dim, chunk);
     for (int d = 0; d < rank; d++) most[d] = d ? dim[d] : H5S_UNLIMITED;
-    const hid_t space = H5Screate_simple(rank, dim, most), plan = dataset_plan();
-    hid_t data = -1;
-    if (space >= 0 && plan >= 0 && H5Pset_chunk(plan, rank, chunk) >= 0 &&
-        (!checksums || H5Pset_fletcher32(plan) >= 0))
-        data = H5Dcreate2(file, path, type, space, H5P_DEFAULT, plan, H5P_DEFAULT);
-    lmr_h5_close(plan);
-    lmr_h5_close(space);
-    return data;
+    LMR_HID space = H5Screate_simple(rank, dim, most), plan = dataset_plan();
+    const int good = space >= 0 && plan >= 0 && H5Pset_chunk(plan, rank, chunk) >= 0 &&
+                     (!checksums || H5Pset_fletcher32(plan) >= 0);
+    return good ? H5Dcreate2(file, path, type, space, H5P_DEFAULT, plan, H5P_DEFAULT) : -1;
 }
 
 static int create_groups(hid_t file, int with_series)
 {
-    const hid_t group = H5Gcreate2(file, "/dataset", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    hid_t series = group;
-    if (group >= 0 && with_series) series = H5Gcreate2(file, LMR_MRD_SERIES, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    if (series != group) lmr_h5_close(series);
-    lmr_h5_close(group);
+    LMR_HID group = H5Gcreate2(file, "/dataset", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    if (group < 0 || !with_series) return group >= 0;
+    LMR_HID series = H5Gcreate2(file, LMR_MRD_SERIES, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     return series >= 0;
 }
 
-/* Create a dataset of one record per image and write it; the type is closed. */
+/* Create a dataset of one record per image and write it; type: negative where HDF5 has failed. */
 static larmor_status write_records(hid_t file, const char *path, hid_t type, int count, const void *records)
 {
     const hsize_t dim = (hsize_t)count;
     hsize_t chunk;
-    const hid_t data = type < 0 ? -1 : create_dataset(file, path, type, 1, &dim, &chunk, 0);
-    const int good = data >= 0 && H5Dwrite(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, records) >= 0;
-    lmr_h5_close(data);
-    lmr_h5_close(type);
-    return good ? LARMOR_OK : failed("compose the images");
+    LMR_HID data = type < 0 ? -1 : create_dataset(file, path, type, 1, &dim, &chunk, 0);
+    if (data >= 0 && H5Dwrite(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, records) >= 0) return LARMOR_OK;
+    return failed("compose the images");
 }
 
 /* ---- images ---- */
@@ -182,34 +169,23 @@ static larmor_status place_data(lmr_composer *c, const lmr_reader_images *images
     const hsize_t dim[LMR_MRD_RANK] = {(hsize_t)images->count, 1, (hsize_t)images->dim[2], (hsize_t)images->dim[1],
                                        (hsize_t)images->dim[0]};
     hsize_t chunk[LMR_MRD_RANK];
-    const hid_t type = images->is_complex ? lmr_mrd_complex_type() : H5Tcopy(H5T_NATIVE_FLOAT);
-    const hid_t data =
-        type < 0 ? -1 : create_dataset(c->file, LMR_MRD_SERIES "/data", type, LMR_MRD_RANK, dim, chunk, 1);
-    const larmor_status st =
-        data < 0 ? failed("compose the images") : place_chunks(c, data, dim, chunk, (int64_t)H5Tget_size(type));
-    lmr_h5_close(data);
-    lmr_h5_close(type);
-    return st;
+    LMR_HID type = images->is_complex ? lmr_mrd_complex_type() : H5Tcopy(H5T_NATIVE_FLOAT);
+    LMR_HID data = type < 0 ? -1 : create_dataset(c->file, LMR_MRD_SERIES "/data", type, LMR_MRD_RANK, dim, chunk, 1);
+    return data < 0 ? failed("compose the images") : place_chunks(c, data, dim, chunk, (int64_t)H5Tget_size(type));
 }
 
 static larmor_status write_attributes(lmr_composer *c, int count, const int64_t *lengths, work *w)
 {
-    LMR_NEW_ZEROS(const char *, texts, count);
-    larmor_status st = LARMOR_OK;
-    for (int i = 0; i < count && !st; i++) {
+    LMR_HEAP LMR_NEW_ZEROS(const char *, texts, count);
+    for (int i = 0; i < count; i++) {
         int64_t length;
         memcpy(&length, lengths + i, sizeof length);
         texts[i] = length > 0 ? take(w, (size_t)length) : NULL;
-        if (!texts[i] || texts[i][length - 1]) st = nonsense();
+        if (!texts[i] || texts[i][length - 1]) return nonsense();
     }
-    const hid_t string = H5Tcopy(H5T_C_S1);
-    if (!st && (string < 0 || H5Tset_size(string, H5T_VARIABLE) < 0)) st = failed("compose the images");
-    if (!st)
-        st = write_records(c->file, LMR_MRD_SERIES "/attributes", string, count, texts);
-    else
-        lmr_h5_close(string);
-    free(texts);
-    return st;
+    LMR_HID string = H5Tcopy(H5T_C_S1);
+    const int good = string >= 0 && H5Tset_size(string, H5T_VARIABLE) >= 0;
+    return write_records(c->file, LMR_MRD_SERIES "/attributes", good ? string : -1, count, texts);
 }
 
 static larmor_status compose_images(lmr_composer *c, work *w)
@@ -224,7 +200,8 @@ static larmor_status compose_images(lmr_composer *c, work *w)
     const int64_t *lengths = take(w, (size_t)images.count * sizeof *lengths);
     if (!headers || !lengths) return nonsense();
     if (!create_groups(c->file, 1)) return failed("compose the images");
-    LMR_TRY(write_records(c->file, LMR_MRD_SERIES "/header", lmr_mrd_image_type(), images.count, headers));
+    LMR_HID header = lmr_mrd_image_type();
+    LMR_TRY(write_records(c->file, LMR_MRD_SERIES "/header", header, images.count, headers));
     LMR_TRY(write_attributes(c, images.count, lengths, w));
     LMR_TRY(place_data(c, &images));
     if (!images.xml_bytes) return LARMOR_OK;
@@ -239,15 +216,11 @@ static larmor_status compose_images(lmr_composer *c, work *w)
 static hid_t create_list(hid_t file, const char *path, hid_t type)
 {
     const hsize_t none = 0, most = H5S_UNLIMITED, chunk = BATCH;
-    const hid_t space = H5Screate_simple(1, &none, &most), plan = dataset_plan();
-    const hid_t packed = type < 0 ? -1 : H5Tcopy(type);
-    hid_t data = -1;
-    if (space >= 0 && plan >= 0 && packed >= 0 && H5Tpack(packed) >= 0 && H5Pset_chunk(plan, 1, &chunk) >= 0)
-        data = H5Dcreate2(file, path, packed, space, H5P_DEFAULT, plan, H5P_DEFAULT);
-    lmr_h5_close(packed);
-    lmr_h5_close(plan);
-    lmr_h5_close(space);
-    return data;
+    LMR_HID space = H5Screate_simple(1, &none, &most), plan = dataset_plan();
+    LMR_HID packed = type < 0 ? -1 : H5Tcopy(type);
+    const int good =
+        space >= 0 && plan >= 0 && packed >= 0 && H5Tpack(packed) >= 0 && H5Pset_chunk(plan, 1, &chunk) >= 0;
+    return good ? H5Dcreate2(file, path, packed, space, H5P_DEFAULT, plan, H5P_DEFAULT) : -1;
 }
 
 static larmor_status create_scan(lmr_composer *c)
@@ -262,14 +235,10 @@ static larmor_status create_scan(lmr_composer *c)
 static int append_records(hid_t data, hid_t type, int64_t written, const void *records, hsize_t count)
 {
     const hsize_t first = (hsize_t)written, total = first + count;
-    int good = H5Dset_extent(data, &total) >= 0;
-    const hid_t space = good ? H5Dget_space(data) : -1;
-    const hid_t memory = H5Screate_simple(1, &count, NULL);
-    good = space >= 0 && memory >= 0 && H5Sselect_hyperslab(space, H5S_SELECT_SET, &first, NULL, &count, NULL) >= 0 &&
+    LMR_HID space = H5Dset_extent(data, &total) >= 0 ? H5Dget_space(data) : -1;
+    LMR_HID memory = H5Screate_simple(1, &count, NULL);
+    return space >= 0 && memory >= 0 && H5Sselect_hyperslab(space, H5S_SELECT_SET, &first, NULL, &count, NULL) >= 0 &&
            H5Dwrite(data, type, memory, space, H5P_DEFAULT, records) >= 0;
-    lmr_h5_close(memory);
-    lmr_h5_close(space);
-    return good;
 }
 
 static larmor_status append(lmr_composer *c, const lmr_mrd_acquisition *batch, hsize_t count)

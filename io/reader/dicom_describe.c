@@ -1,10 +1,6 @@
 /* What a DICOM file of images is: sizes, place, series, in Explicit or Implicit VR Little Endian (DICOM PS3.5, 7 and
  * PS3.10, 7). Pixels are not looked at, so they may be compressed. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "core/core.h"
 #include "io/reader/parsers.h"
 
 enum { PREAMBLE = 128, MOST_DEPTH = 16, ROOM = 65, UNDEFINED = -1 };
@@ -26,6 +22,8 @@ typedef struct dicom {
     double *place; /* [3, places] positions of slices */
     int64_t places, room;
 } dicom;
+
+LMR_FREES(free_dicom, dicom, place)
 
 typedef struct element {
     int tag;
@@ -67,18 +65,20 @@ static larmor_status read_head(const dicom *d, int64_t at, int64_t end, element 
     return LARMOR_OK;
 }
 
-static larmor_status read_text(const dicom *d, const element *e, char *text, size_t room)
+static larmor_status read_text(const dicom *d, const element *e, void *to, int room)
 {
-    size_t bytes = (uint64_t)e->length < room - 1 ? (size_t)e->length : room - 1;
-    LMR_TRY(lmr_source_read(d->source, e->value, text, bytes));
+    char *text = to;
+    int64_t bytes = (uint64_t)e->length < (uint64_t)room ? e->length : room - 1;
+    LMR_TRY(lmr_source_read(d->source, e->value, text, (size_t)bytes));
     while (bytes && (text[bytes - 1] == ' ' || !text[bytes - 1])) bytes--;
     text[bytes] = '\0';
     return LARMOR_OK;
 }
 
 /* Numbers with backslashes between; 0 in the place of what is none. */
-static larmor_status read_numbers(const dicom *d, const element *e, double *numbers, int count)
+static larmor_status read_numbers(const dicom *d, const element *e, void *to, int count)
 {
+    double *numbers = to;
     char text[256];
     LMR_TRY(read_text(d, e, text, sizeof text));
     char *at = text;
@@ -90,12 +90,12 @@ static larmor_status read_numbers(const dicom *d, const element *e, double *numb
     return LARMOR_OK;
 }
 
-static larmor_status read_short(const dicom *d, const element *e, double *number)
+static larmor_status read_short(const dicom *d, const element *e, void *to, int count LMR_UNUSED)
 {
     unsigned char bytes[2];
     if (e->length != 2) return damaged(d);
     LMR_TRY(lmr_source_read(d->source, e->value, bytes, 2));
-    *number = (double)lmr_little_endian(bytes, 2);
+    *(double *)to = (double)lmr_little_endian(bytes, 2);
     return LARMOR_OK;
 }
 
@@ -105,38 +105,25 @@ static larmor_status add_place(dicom *d, const element *e)
     return read_numbers(d, e, d->place + 3 * d->places++, 3);
 }
 
+typedef larmor_status reader(const dicom *d, const element *e, void *to, int count);
+
 static larmor_status take(dicom *d, const element *e)
 {
-    switch (e->tag) {
-    case TRANSFER_SYNTAX:
-        return read_text(d, e, d->syntax, ROOM);
-    case 0x00080016:
-        return read_text(d, e, d->sop_class, ROOM);
-    case 0x0008103e:
-        return read_text(d, e, d->description, ROOM);
-    case 0x0020000e:
-        return read_text(d, e, d->series, ROOM);
-    case 0x00180050:
-        return read_numbers(d, e, &d->thickness, 1);
-    case 0x00180088:
-        return read_numbers(d, e, &d->gap, 1);
-    case 0x00200032:
-        return add_place(d, e);
-    case 0x00200037:
-        return read_numbers(d, e, d->direction, 6);
-    case 0x00280008:
-        return read_numbers(d, e, &d->frames, 1);
-    case 0x00280010:
-        return read_short(d, e, &d->rows);
-    case 0x00280011:
-        return read_short(d, e, &d->columns);
-    case 0x00280030:
-        return read_numbers(d, e, d->spacing, 2);
-    case 0x00280100:
-        return read_short(d, e, &d->bits);
-    default:
-        return LARMOR_OK;
-    }
+    const struct {
+        int tag;
+        reader *read;
+        void *to;
+        int count;
+    } known[] = {{TRANSFER_SYNTAX, read_text, d->syntax, ROOM}, {0x00080016, read_text, d->sop_class, ROOM},
+                 {0x0008103e, read_text, d->description, ROOM}, {0x0020000e, read_text, d->series, ROOM},
+                 {0x00180050, read_numbers, &d->thickness, 1},  {0x00180088, read_numbers, &d->gap, 1},
+                 {0x00200037, read_numbers, d->direction, 6},   {0x00280008, read_numbers, &d->frames, 1},
+                 {0x00280010, read_short, &d->rows, 1},         {0x00280011, read_short, &d->columns, 1},
+                 {0x00280030, read_numbers, d->spacing, 2},     {0x00280100, read_short, &d->bits, 1}};
+    if (e->tag == 0x00200032) return add_place(d, e);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (known[i].tag == e->tag) return known[i].read(d, e, known[i].to, known[i].count);
+    return LARMOR_OK;
 }
 
 /* Functional groups of all frames and of each, and in them position, orientation and measures. */
@@ -208,7 +195,7 @@ static larmor_status find_stack(const dicom *d, stack *s)
                  .step = d->gap > 0 ? d->gap : d->thickness,
                  .slices = 1};
     if (!d->places) return LARMOR_OK;
-    LMR_NEW(double, along, d->places);
+    LMR_HEAP LMR_NEW(double, along, d->places);
     int64_t lowest = 0;
     for (int64_t i = 0; i < d->places; i++) {
         along[i] = 0;
@@ -219,7 +206,6 @@ static larmor_status find_stack(const dicom *d, stack *s)
     qsort(along, (size_t)d->places, sizeof *along, compare);
     for (int64_t i = 1; i < d->places; i++) s->slices += along[i] - along[i - 1] > SAME_PLACE;
     if (s->slices > 1) s->step = (along[d->places - 1] - along[0]) / (double)(s->slices - 1);
-    free(along);
     return LARMOR_OK;
 }
 
@@ -288,11 +274,9 @@ static larmor_status describe_read(const dicom *d, larmor_image_info *info)
 
 static larmor_status describe(const lmr_input *input, larmor_image_info *info)
 {
-    dicom d;
-    larmor_status st = read_dicom(&input->source, &d);
-    if (!st) st = describe_read(&d, info);
-    free(d.place);
-    return st;
+    LMR_FREED_BY(free_dicom) dicom d = {.place = NULL};
+    LMR_TRY(read_dicom(&input->source, &d));
+    return describe_read(&d, info);
 }
 
 static larmor_status read_meta(const lmr_input *input, larmor_image_meta *meta)

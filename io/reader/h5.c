@@ -116,10 +116,8 @@ larmor_status lmr_h5_open(const lmr_source *source, const char *needed, hid_t *f
     const hid_t opened = lmr_h5_open_descriptor(source);
     if (opened < 0) return lmr_h5_damaged("superblock or root group", "/");
     hsize_t user = 0;
-    const hid_t plan = H5Fget_create_plist(opened);
-    const int odd = plan < 0 || H5Pget_userblock(plan, &user) < 0 || user != (hsize_t)source->base;
-    lmr_h5_close(plan);
-    if (!odd) {
+    LMR_HID plan = H5Fget_create_plist(opened);
+    if (plan >= 0 && H5Pget_userblock(plan, &user) >= 0 && user == (hsize_t)source->base) {
         *file = opened;
         return LARMOR_OK;
     }

@@ -3,6 +3,7 @@
 
 #include <hdf5.h>
 
+#include "core/owned.h"
 #include "io/reader/source.h"
 
 /* HDF5 prints errors unless it is switched off; lmr_h5_loud restores the program's own setting. */
@@ -44,3 +45,10 @@ larmor_status lmr_h5_damaged(const char *where, const char *path);
 
 /* H5XClose of an id that may be negative or 0. */
 void lmr_h5_close(hid_t id);
+
+/* An id that ends so with its block: `LMR_HID type = H5Tcopy(H5T_C_S1);`. */
+#define LMR_HID LMR_FREED_BY(lmr_h5_end) const hid_t
+static inline void lmr_h5_end(const hid_t *id)
+{
+    lmr_h5_close(*id);
+}

@@ -131,11 +131,10 @@ static void find_origin(const lmr_dataset *d, int64_t b, hsize_t *origin)
 static larmor_status count_written(lmr_dataset *d, hsize_t *last)
 {
 #if H5_VERSION_GE(1, 10, 5)
-    const hid_t space = H5Dget_space(d->id);
+    LMR_HID space = H5Dget_space(d->id);
     hsize_t chunks = 0, origin[H5S_MAX_RANK] = {0};
     int good = space >= 0 && H5Dget_num_chunks(d->id, space, &chunks) >= 0;
     if (good && last && chunks) good = H5Dget_chunk_info(d->id, space, chunks - 1, origin, NULL, NULL, NULL) >= 0;
-    lmr_h5_close(space);
     if (!good) return lmr_h5_damaged("chunk index", d->path);
     d->written = (int64_t)chunks;
     if (last) *last = origin[0];

@@ -96,13 +96,9 @@ static int by_address(const void *a, const void *b)
 
 larmor_status lmr_heap_find(const lmr_source *source, lmr_heap_value *values, int64_t count, size_t size)
 {
-    heap *h = calloc(1, sizeof *h);
-    lmr_heap_value **order = lmr_new(count, sizeof(lmr_heap_value *));
+    LMR_HEAP LMR_NEW_ZEROS(heap, h, 1);
+    LMR_HEAP LMR_NEW(lmr_heap_value *, order, count);
     int64_t wanted = 0;
-    if (!h || !order) {
-        LMR_FREE(h, order);
-        return LMR_NO_MEMORY();
-    }
     h->source = source;
     for (int64_t i = 0; i < count; i++) {
         values[i].at = 0;
@@ -122,7 +118,6 @@ larmor_status lmr_heap_find(const lmr_source *source, lmr_heap_value *values, in
         else
             find_object(h, order[i], size);
     }
-    LMR_FREE(h, order);
     return LARMOR_OK;
 }
 

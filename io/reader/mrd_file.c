@@ -147,9 +147,8 @@ static int is_complex_float(hid_t type)
     if (H5Tget_class(type) != H5T_COMPOUND || H5Tget_size(type) != 8 || H5Tget_nmembers(type) != 2) return 0;
     int good = 1;
     for (unsigned i = 0; i < 2; i++) {
-        const hid_t part = H5Tget_member_type(type, i);
+        LMR_HID part = H5Tget_member_type(type, i);
         good &= part > 0 && H5Tequal(part, H5T_IEEE_F32LE) > 0 && H5Tget_member_offset(type, i) == 4 * i;
-        lmr_h5_close(part);
     }
     return good;
 }
@@ -294,24 +293,22 @@ larmor_status lmr_mrd_file_heads(lmr_mrd_file *f, lmr_mrd_head *head, lmr_mrd_re
 
 /* ---- life ---- */
 
+LMR_OWNS(lmr_mrd_file, lmr_mrd_file_close)
+
 larmor_status lmr_mrd_file_open(const lmr_source *source, const char *group, lmr_mrd_file **out)
 {
     *out = NULL;
     while (*group == '/') group++;
-    LMR_NEW_ZEROS(lmr_mrd_file, f, 1);
+    LMR_OWNED(lmr_mrd_file) *f = calloc(1, sizeof *f);
+    if (!f) return LMR_NO_MEMORY();
     f->source = source;
     snprintf(f->group, sizeof f->group, "/%s", group);
     f->print = lmr_h5_quiet();
-    larmor_status st;
-    LMR_OR(fail, lmr_h5_open(source, "MRD raw data is", &f->id));
-    LMR_OR(fail, find_group(f));
-    LMR_OR(fail, find_xml(f));
-    LMR_OR(fail, find_acquisitions(f));
-    *out = f;
-    return LARMOR_OK;
-fail:
-    lmr_mrd_file_close(f);
-    return st;
+    LMR_TRY(lmr_h5_open(source, "MRD raw data is", &f->id));
+    LMR_TRY(find_group(f));
+    LMR_TRY(find_xml(f));
+    LMR_TRY(find_acquisitions(f));
+    return LMR_HAND_ON(*out, f);
 }
 
 void lmr_mrd_file_close(lmr_mrd_file *f)

@@ -109,13 +109,10 @@ typedef struct content { /* of a series */
 static lmr_mrd_number find_part(const lmr_dataset *d, const char *name, size_t *at)
 {
     const int i = H5Tget_member_index(d->type, name);
-    const hid_t type = i < 0 ? -1 : H5Tget_member_type(d->type, (unsigned)i);
+    LMR_HID type = i < 0 ? -1 : H5Tget_member_type(d->type, (unsigned)i);
     if (type < 0) return NULL;
     *at = H5Tget_member_offset(d->type, (unsigned)i);
-    const int fits = *at + H5Tget_size(type) <= d->bytes;
-    const lmr_mrd_number number = fits ? lmr_mrd_find_number(type) : NULL;
-    lmr_h5_close(type);
-    return number;
+    return *at + H5Tget_size(type) <= d->bytes ? lmr_mrd_find_number(type) : NULL;
 }
 
 static larmor_status check_data(const lmr_dataset *d, content *c)
@@ -152,18 +149,11 @@ static void take_values(int64_t first, int64_t n, const unsigned char *elements,
 /* 1 if an element is a little-endian float, or two: real, then imag. */
 static int is_plain(const lmr_dataset *d, const content *c)
 {
-    hid_t type = d->type;
-    if (c->imag) {
-        if (c->bytes != 8 || c->real_at != 0 || c->imag_at != 4) return 0;
-        const hid_t real = H5Tget_member_type(type, (unsigned)H5Tget_member_index(type, "real")),
-                    imag = H5Tget_member_type(type, (unsigned)H5Tget_member_index(type, "imag"));
-        const int plain =
-            real > 0 && imag > 0 && H5Tequal(real, H5T_IEEE_F32LE) > 0 && H5Tequal(imag, H5T_IEEE_F32LE) > 0;
-        lmr_h5_close(real);
-        lmr_h5_close(imag);
-        return plain;
-    }
-    return H5Tequal(type, H5T_IEEE_F32LE) > 0;
+    if (!c->imag) return H5Tequal(d->type, H5T_IEEE_F32LE) > 0;
+    if (c->bytes != 8 || c->real_at != 0 || c->imag_at != 4) return 0;
+    LMR_HID real = H5Tget_member_type(d->type, (unsigned)H5Tget_member_index(d->type, "real"));
+    LMR_HID imag = H5Tget_member_type(d->type, (unsigned)H5Tget_member_index(d->type, "imag"));
+    return real > 0 && imag > 0 && H5Tequal(real, H5T_IEEE_F32LE) > 0 && H5Tequal(imag, H5T_IEEE_F32LE) > 0;
 }
 
 /* Where the file has the elements, if it has them as they are. */

@@ -17,106 +17,70 @@ typedef enum kind { U16, U32, U64, I32, F32 } kind;
 typedef struct member {
     const char *name;
     kind kind;
-    int count; /* 0: not an array */
-    size_t offset;
-    size_t to; /* in lmr_mrd_head or lmr_mrd_image, or UNREAD */
+    int is_array;
+    size_t bytes, offset; /* in the record */
+    size_t to;            /* in lmr_mrd_head or lmr_mrd_image, or UNREAD */
 } member;
 
+/* A member's kind is that of its C type, which arrays have as pointers. */
+#define KIND(x)                                                                                                      \
+    _Generic((x),                                                                                                    \
+             uint16_t: U16, uint16_t *: U16,                                                                         \
+             uint32_t: U32, uint32_t *: U32,                                                                         \
+             uint64_t: U64, uint64_t *: U64,                                                                         \
+             int32_t: I32, int32_t *: I32,                                                                           \
+             float: F32, float *: F32)
+#define IS_ARRAY(x)                                                                                                  \
+    _Generic((x), uint16_t * : 1, uint32_t * : 1, uint64_t * : 1, int32_t * : 1, float * : 1, default : 0)
 #define UNREAD SIZE_MAX
-#define MEMBER(record, name, kind, count, to)                                                                        \
+#define MEMBER(record, name, to)                                                                                     \
     {                                                                                                                \
-#name, kind, count, offsetof(record, name), to                                                               \
+#name, KIND(((record *)0)->name), IS_ARRAY(((record *)0)->name), sizeof((record *)0)->name,                  \
+            offsetof(record, name), to                                                                               \
     }
-#define ONE(record, name, kind) MEMBER(record, name, kind, 0, UNREAD)
-#define MANY(record, name, kind, count) MEMBER(record, name, kind, count, UNREAD)
-#define READ(name, kind, count, field) MEMBER(lmr_mrd_readout_head, name, kind, count, offsetof(lmr_mrd_head, field))
-#define IMAGE(name, kind, count) MEMBER(lmr_mrd_image, name, kind, count, offsetof(lmr_mrd_image, name))
-#define COUNTER(name, i) MEMBER(lmr_mrd_counters, name, U16, 0, offsetof(lmr_mrd_head, counter[i]))
+#define IMAGE(name) MEMBER(lmr_mrd_image, name, offsetof(lmr_mrd_image, name))
+#define COUNTER(name, i) MEMBER(lmr_mrd_counters, name, offsetof(lmr_mrd_head, counter[i]))
+#define READ(name, field) MEMBER(lmr_mrd_readout_head, name, offsetof(lmr_mrd_head, field))
+#define PASSED(name) MEMBER(lmr_mrd_readout_head, name, UNREAD)
+#define WAVE(name, field) MEMBER(lmr_mrd_wave_head, name, offsetof(lmr_mrd_wave, field))
+#define PASSED_WAVE(name) MEMBER(lmr_mrd_wave_head, name, UNREAD)
 #define COUNT(table) (sizeof(table) / sizeof(table)[0])
+#define TABLE(table) table, COUNT(table)
 
-static const member image_members[] = {
-    IMAGE(version, U16, 0),
-    IMAGE(data_type, U16, 0),
-    IMAGE(flags, U64, 0),
-    IMAGE(measurement_uid, U32, 0),
-    IMAGE(matrix_size, U16, 3),
-    IMAGE(field_of_view, F32, 3),
-    IMAGE(channels, U16, 0),
-    IMAGE(position, F32, 3),
-    IMAGE(read_dir, F32, 3),
-    IMAGE(phase_dir, F32, 3),
-    IMAGE(slice_dir, F32, 3),
-    IMAGE(patient_table_position, F32, 3),
-    IMAGE(average, U16, 0),
-    IMAGE(slice, U16, 0),
-    IMAGE(contrast, U16, 0),
-    IMAGE(phase, U16, 0),
-    IMAGE(repetition, U16, 0),
-    IMAGE(set, U16, 0),
-    IMAGE(acquisition_time_stamp, U32, 0),
-    IMAGE(physiology_time_stamp, U32, 3),
-    IMAGE(image_type, U16, 0),
-    IMAGE(image_index, U16, 0),
-    IMAGE(image_series_index, U16, 0),
-    IMAGE(user_int, I32, 8),
-    IMAGE(user_float, F32, 8),
-    IMAGE(attribute_string_len, U32, 0),
-};
+#define IMAGE_MEMBERS                                                                                                \
+    IMAGE(version), IMAGE(data_type), IMAGE(flags), IMAGE(measurement_uid), IMAGE(matrix_size),                      \
+        IMAGE(field_of_view), IMAGE(channels), IMAGE(position), IMAGE(read_dir), IMAGE(phase_dir), IMAGE(slice_dir), \
+        IMAGE(patient_table_position), IMAGE(average), IMAGE(slice), IMAGE(contrast), IMAGE(phase),                  \
+        IMAGE(repetition), IMAGE(set), IMAGE(acquisition_time_stamp), IMAGE(physiology_time_stamp),                  \
+        IMAGE(image_type), IMAGE(image_index), IMAGE(image_series_index), IMAGE(user_int), IMAGE(user_float),        \
+        IMAGE(attribute_string_len)
+static const member image_members[] = {IMAGE_MEMBERS};
 
-static const member counter_members[] = {
-    COUNTER(kspace_encode_step_1, LMR_STEP1),
-    COUNTER(kspace_encode_step_2, LMR_STEP2),
-    COUNTER(average, LMR_AVERAGE),
-    COUNTER(slice, LMR_SLICE),
-    COUNTER(contrast, LMR_CONTRAST),
-    COUNTER(phase, LMR_PHASE),
-    COUNTER(repetition, LMR_REPETITION),
-    COUNTER(set, LMR_SET),
-    COUNTER(segment, LMR_SEGMENT),
-    MEMBER(lmr_mrd_counters, user, U16, 8, offsetof(lmr_mrd_head, user)),
-};
+#define COUNTER_MEMBERS                                                                                              \
+    COUNTER(kspace_encode_step_1, LMR_STEP1), COUNTER(kspace_encode_step_2, LMR_STEP2),                              \
+        COUNTER(average, LMR_AVERAGE), COUNTER(slice, LMR_SLICE), COUNTER(contrast, LMR_CONTRAST),                   \
+        COUNTER(phase, LMR_PHASE), COUNTER(repetition, LMR_REPETITION), COUNTER(set, LMR_SET),                       \
+        COUNTER(segment, LMR_SEGMENT), MEMBER(lmr_mrd_counters, user, offsetof(lmr_mrd_head, user))
+static const member counter_members[] = {COUNTER_MEMBERS};
 
 /* The header's members around idx, which is a record of its own. */
-static const member readout_members[] = {
-    ONE(lmr_mrd_readout_head, version, U16),
-    READ(flags, U64, 0, flags),
-    READ(measurement_uid, U32, 0, measurement_uid),
-    ONE(lmr_mrd_readout_head, scan_counter, U32),
-    READ(acquisition_time_stamp, U32, 0, time_stamp),
-    READ(physiology_time_stamp, U32, 3, physiology_stamp),
-    READ(number_of_samples, U16, 0, stored),
-    ONE(lmr_mrd_readout_head, available_channels, U16),
-    READ(active_channels, U16, 0, channels),
-    MANY(lmr_mrd_readout_head, channel_mask, U64, 16),
-    READ(discard_pre, U16, 0, discard_pre),
-    READ(discard_post, U16, 0, discard_post),
-    READ(center_sample, U16, 0, center_sample),
-    READ(encoding_space_ref, U16, 0, encoding),
-    READ(trajectory_dimensions, U16, 0, traj_dims),
-    READ(sample_time_us, F32, 0, dwell_us),
-    READ(position, F32, 3, position),
-    READ(read_dir, F32, 3, read_dir),
-    READ(phase_dir, F32, 3, phase_dir),
-    READ(slice_dir, F32, 3, slice_dir),
-    READ(patient_table_position, F32, 3, table),
-};
-static const member readout_user_members[] = {
-    READ(user_int, I32, 8, user_int),
-    READ(user_float, F32, 8, user_float),
-};
+#define READOUT_MEMBERS                                                                                              \
+    PASSED(version), READ(flags, flags), READ(measurement_uid, measurement_uid), PASSED(scan_counter),               \
+        READ(acquisition_time_stamp, time_stamp), READ(physiology_time_stamp, physiology_stamp),                     \
+        READ(number_of_samples, stored), PASSED(available_channels), READ(active_channels, channels),                \
+        PASSED(channel_mask), READ(discard_pre, discard_pre), READ(discard_post, discard_post),                      \
+        READ(center_sample, center_sample), READ(encoding_space_ref, encoding),                                      \
+        READ(trajectory_dimensions, traj_dims), READ(sample_time_us, dwell_us), READ(position, position),            \
+        READ(read_dir, read_dir), READ(phase_dir, phase_dir), READ(slice_dir, slice_dir),                            \
+        READ(patient_table_position, table)
+static const member readout_members[] = {READOUT_MEMBERS};
+static const member readout_user_members[] = {READ(user_int, user_int), READ(user_float, user_float)};
 
-#define WAVE(name, kind, field) MEMBER(lmr_mrd_wave_head, name, kind, 0, offsetof(lmr_mrd_wave, field))
-static const member wave_members[] = {
-    ONE(lmr_mrd_wave_head, version, U16),
-    ONE(lmr_mrd_wave_head, flags, U64),
-    ONE(lmr_mrd_wave_head, measurement_uid, U32),
-    ONE(lmr_mrd_wave_head, scan_counter, U32),
-    WAVE(time_stamp, U32, time_stamp),
-    WAVE(number_of_samples, U16, samples),
-    WAVE(channels, U16, channels),
-    WAVE(sample_time_us, F32, sample_us),
-    WAVE(waveform_id, U16, id),
-};
+static const member wave_members[] = {PASSED_WAVE(version),         PASSED_WAVE(flags),
+                                      PASSED_WAVE(measurement_uid), PASSED_WAVE(scan_counter),
+                                      WAVE(time_stamp, time_stamp), WAVE(number_of_samples, samples),
+                                      WAVE(channels, channels),     WAVE(sample_time_us, sample_us),
+                                      WAVE(waveform_id, id)};
 
 _Static_assert(COUNT(wave_members) == LMR_MRD_WAVE_MEMBERS, "all have a place");
 _Static_assert(COUNT(readout_members) == LMR_MRD_HEAD_MEMBERS, "all have a place");
@@ -139,15 +103,19 @@ static hid_t native(kind k)
     }
 }
 
+static size_t size_of(kind k)
+{
+    static const size_t sizes[] = {[U16] = 2, [U32] = 4, [U64] = 8, [I32] = 4, [F32] = 4};
+    return sizes[k];
+}
+
 static int insert(hid_t record, const member *members, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         const member *m = &members[i];
-        const hsize_t size = (hsize_t)m->count;
-        const hid_t type = m->count ? H5Tarray_create2(native(m->kind), 1, &size) : H5Tcopy(native(m->kind));
-        const int good = type >= 0 && H5Tinsert(record, m->name, m->offset, type) >= 0;
-        lmr_h5_close(type);
-        if (!good) return 0;
+        const hsize_t size = m->bytes / size_of(m->kind);
+        LMR_HID type = m->is_array ? H5Tarray_create2(native(m->kind), 1, &size) : H5Tcopy(native(m->kind));
+        if (type < 0 || H5Tinsert(record, m->name, m->offset, type) < 0) return 0;
     }
     return 1;
 }
@@ -160,31 +128,31 @@ static hid_t if_good(hid_t record, int good)
     return -1;
 }
 
+/* The type, which is closed, as a member. */
 static int insert_own(hid_t record, const char *name, size_t offset, hid_t type)
 {
-    const int good = type >= 0 && H5Tinsert(record, name, offset, type) >= 0;
-    lmr_h5_close(type);
-    return good;
+    LMR_HID own = type;
+    return own >= 0 && H5Tinsert(record, name, offset, own) >= 0;
+}
+
+static hid_t record_type(size_t bytes, const member *members, size_t count)
+{
+    const hid_t record = H5Tcreate(H5T_COMPOUND, bytes);
+    return if_good(record, record >= 0 && insert(record, members, count));
 }
 
 hid_t lmr_mrd_image_type(void)
 {
-    const hid_t record = H5Tcreate(H5T_COMPOUND, sizeof(lmr_mrd_image));
-    return if_good(record, record >= 0 && insert(record, image_members, COUNT(image_members)));
-}
-
-static hid_t counters_type(void)
-{
-    const hid_t record = H5Tcreate(H5T_COMPOUND, sizeof(lmr_mrd_counters));
-    return if_good(record, record >= 0 && insert(record, counter_members, COUNT(counter_members)));
+    return record_type(sizeof(lmr_mrd_image), TABLE(image_members));
 }
 
 static hid_t readout_head_type(void)
 {
-    const hid_t record = H5Tcreate(H5T_COMPOUND, sizeof(lmr_mrd_readout_head));
-    return if_good(record, record >= 0 && insert(record, readout_members, COUNT(readout_members)) &&
-                               insert_own(record, "idx", offsetof(lmr_mrd_readout_head, idx), counters_type()) &&
-                               insert(record, readout_user_members, COUNT(readout_user_members)));
+    const hid_t record = record_type(sizeof(lmr_mrd_readout_head), TABLE(readout_members));
+    return if_good(record, record >= 0 &&
+                               insert_own(record, "idx", offsetof(lmr_mrd_readout_head, idx),
+                                          record_type(sizeof(lmr_mrd_counters), TABLE(counter_members))) &&
+                               insert(record, TABLE(readout_user_members)));
 }
 
 hid_t lmr_mrd_acquisition_type(void)
@@ -197,17 +165,13 @@ hid_t lmr_mrd_acquisition_type(void)
             insert_own(record, "data", offsetof(lmr_mrd_acquisition, data), H5Tvlen_create(H5T_NATIVE_FLOAT)));
 }
 
-static hid_t wave_head_type(void)
-{
-    const hid_t record = H5Tcreate(H5T_COMPOUND, sizeof(lmr_mrd_wave_head));
-    return if_good(record, record >= 0 && insert(record, wave_members, COUNT(wave_members)));
-}
-
 hid_t lmr_mrd_waveform_type(void)
 {
     const hid_t record = H5Tcreate(H5T_COMPOUND, sizeof(lmr_mrd_waveform));
     return if_good(
-        record, record >= 0 && insert_own(record, "head", offsetof(lmr_mrd_waveform, head), wave_head_type()) &&
+        record, record >= 0 &&
+                    insert_own(record, "head", offsetof(lmr_mrd_waveform, head),
+                               record_type(sizeof(lmr_mrd_wave_head), TABLE(wave_members))) &&
                     insert_own(record, "data", offsetof(lmr_mrd_waveform, data), H5Tvlen_create(H5T_NATIVE_UINT32)));
 }
 
@@ -220,21 +184,10 @@ hid_t lmr_mrd_complex_type(void)
 
 /* ---- in files ---- */
 
-static size_t size_of(kind k)
-{
-    static const size_t sizes[] = {[U16] = 2, [U32] = 4, [U64] = 8, [I32] = 4, [F32] = 4};
-    return sizes[k];
-}
-
 static const char *name_of(kind k)
 {
     if (k == F32) return "float";
     return k == I32 ? "signed" : "unsigned";
-}
-
-static size_t bytes_of(const member *m)
-{
-    return size_of(m->kind) * (size_t)(m->count ? m->count : 1);
 }
 
 /* The places of all members that are read in an element that has the record at `start`; UNREAD for those of the user
@@ -251,14 +204,12 @@ static larmor_status find(hid_t record, const char *what, const char *prefix, si
             continue;
         }
         LMR_REFUSE(i < 0, LARMOR_ERR_FORMAT, "%s lack member \"%s%s\".", what, prefix, m->name);
-        const hid_t type = H5Tget_member_type(record, (unsigned)i);
-        const hid_t base = m->count && type > 0 && H5Tget_class(type) == H5T_ARRAY ? H5Tget_super(type) : -1;
+        LMR_HID type = H5Tget_member_type(record, (unsigned)i);
+        LMR_HID base = m->is_array && type > 0 && H5Tget_class(type) == H5T_ARRAY ? H5Tget_super(type) : -1;
         const int fits =
-            type > 0 && H5Tequal(base > 0 ? base : type, native(m->kind)) > 0 && H5Tget_size(type) == bytes_of(m);
-        lmr_h5_close(base);
-        lmr_h5_close(type);
+            type > 0 && H5Tequal(base > 0 ? base : type, native(m->kind)) > 0 && H5Tget_size(type) == m->bytes;
         const size_t at = H5Tget_member_offset(record, (unsigned)i);
-        LMR_REFUSE(!fits || at + bytes_of(m) > H5Tget_size(record), LARMOR_ERR_FORMAT,
+        LMR_REFUSE(!fits || at + m->bytes > H5Tget_size(record), LARMOR_ERR_FORMAT,
                    "%s: member \"%s%s\" is not %s of %zu bits (little-endian).", what, prefix, m->name,
                    name_of(m->kind), 8 * size_of(m->kind));
         places[k] = start + at;
@@ -270,11 +221,9 @@ static larmor_status find_list(hid_t record, const char *what, const char *name,
 {
     const int i = H5Tget_member_index(record, name);
     LMR_REFUSE(i < 0, LARMOR_ERR_FORMAT, "%s lack member \"%s\".", what, name);
-    const hid_t type = H5Tget_member_type(record, (unsigned)i);
-    const hid_t base = type > 0 && H5Tget_class(type) == H5T_VLEN ? H5Tget_super(type) : -1;
+    LMR_HID type = H5Tget_member_type(record, (unsigned)i);
+    LMR_HID base = type > 0 && H5Tget_class(type) == H5T_VLEN ? H5Tget_super(type) : -1;
     const int fits = base > 0 && H5Tequal(base, native(k)) > 0;
-    lmr_h5_close(base);
-    lmr_h5_close(type);
     *at = H5Tget_member_offset(record, (unsigned)i);
     LMR_REFUSE(!fits || *at + LMR_HEAP_REF_BYTES > H5Tget_size(record), LARMOR_ERR_FORMAT,
                "%s: member \"%s\" is not a list of %s (little-endian).", what, name,
@@ -300,10 +249,9 @@ static larmor_status check_apart(hid_t record, const char *what)
     const int n = H5Tget_nmembers(record);
     LMR_REFUSE(n > MOST_MEMBERS, LARMOR_ERR_FORMAT, "%s have %d members, limit %d.", what, n, MOST_MEMBERS);
     for (int i = 0; i < n; i++) {
-        const hid_t type = H5Tget_member_type(record, (unsigned)i);
+        LMR_HID type = H5Tget_member_type(record, (unsigned)i);
         first[i] = H5Tget_member_offset(record, (unsigned)i);
         end[i] = first[i] + (type > 0 ? H5Tget_size(type) : 0);
-        lmr_h5_close(type);
         for (int k = 0; k < i; k++)
             LMR_REFUSE(first[i] < end[k] && first[k] < end[i], LARMOR_ERR_FORMAT,
                        "damaged HDF5 structure (type of %s). Copy it again.", what);
@@ -313,25 +261,20 @@ static larmor_status check_apart(hid_t record, const char *what)
 
 larmor_status lmr_mrd_find_members(hid_t type, lmr_mrd_places *places)
 {
+    static const char what[] = "acquisitions";
     size_t at, inside = 0;
-    LMR_TRY(find_list(type, "acquisitions", "traj", F32, &places->traj));
-    LMR_TRY(find_list(type, "acquisitions", "data", F32, &places->data));
-    const hid_t head = find_record(type, "head", &at);
+    LMR_TRY(find_list(type, what, "traj", F32, &places->traj));
+    LMR_TRY(find_list(type, what, "data", F32, &places->data));
+    LMR_HID head = find_record(type, "head", &at);
     LMR_REFUSE(head < 0, LARMOR_ERR_FORMAT, "acquisitions lack member \"head\".");
-    const hid_t idx = find_record(head, "idx", &inside);
-    larmor_status st = find(head, "acquisitions", "head.", at, readout_members, COUNT(readout_members), places->head);
-    if (!st)
-        st = find(head, "acquisitions", "head.", at, readout_user_members, COUNT(readout_user_members), places->user);
-    if (!st) st = check_apart(type, "acquisitions");
-    if (!st) st = check_apart(head, "acquisitions");
-    if (!st && idx >= 0) st = check_apart(idx, "acquisitions");
-    if (!st && idx < 0) st = LMR_FAIL(LARMOR_ERR_FORMAT, "acquisitions lack member \"head.idx\".");
-    if (!st)
-        st = find(idx, "acquisitions", "head.idx.", at + inside, counter_members, COUNT(counter_members),
-                  places->counter);
-    lmr_h5_close(idx);
-    lmr_h5_close(head);
-    return st;
+    LMR_HID idx = find_record(head, "idx", &inside);
+    LMR_TRY(find(head, what, "head.", at, TABLE(readout_members), places->head));
+    LMR_TRY(find(head, what, "head.", at, TABLE(readout_user_members), places->user));
+    LMR_TRY(check_apart(type, what));
+    LMR_TRY(check_apart(head, what));
+    LMR_REFUSE(idx < 0, LARMOR_ERR_FORMAT, "acquisitions lack member \"head.idx\".");
+    LMR_TRY(check_apart(idx, what));
+    return find(idx, what, "head.idx.", at + inside, TABLE(counter_members), places->counter);
 }
 
 static void decode(const unsigned char *element, const size_t *places, const member *members, size_t count,
@@ -339,40 +282,38 @@ static void decode(const unsigned char *element, const size_t *places, const mem
 {
     for (size_t k = 0; k < count; k++)
         if (members[k].to != UNREAD && places[k] != UNREAD)
-            memcpy((unsigned char *)record + members[k].to, element + places[k], bytes_of(&members[k]));
+            memcpy((unsigned char *)record + members[k].to, element + places[k], members[k].bytes);
 }
 
 void lmr_mrd_decode_head(const unsigned char *element, const lmr_mrd_places *places, lmr_mrd_head *head)
 {
-    decode(element, places->head, readout_members, COUNT(readout_members), head);
-    decode(element, places->counter, counter_members, COUNT(counter_members), head);
-    decode(element, places->user, readout_user_members, COUNT(readout_user_members), head);
+    decode(element, places->head, TABLE(readout_members), head);
+    decode(element, places->counter, TABLE(counter_members), head);
+    decode(element, places->user, TABLE(readout_user_members), head);
 }
 
 larmor_status lmr_mrd_find_wave_members(hid_t type, lmr_mrd_wave_places *places)
 {
     size_t at;
     LMR_TRY(find_list(type, "waveforms", "data", U32, &places->data));
-    const hid_t head = find_record(type, "head", &at);
+    LMR_HID head = find_record(type, "head", &at);
     LMR_REFUSE(head < 0, LARMOR_ERR_FORMAT, "waveforms lack member \"head\".");
-    larmor_status st = find(head, "waveforms", "head.", at, wave_members, COUNT(wave_members), places->head);
-    if (!st) st = check_apart(type, "waveforms");
-    if (!st) st = check_apart(head, "waveforms");
-    lmr_h5_close(head);
-    return st;
+    LMR_TRY(find(head, "waveforms", "head.", at, TABLE(wave_members), places->head));
+    LMR_TRY(check_apart(type, "waveforms"));
+    return check_apart(head, "waveforms");
 }
 
 void lmr_mrd_decode_wave(const unsigned char *element, const lmr_mrd_wave_places *places, lmr_mrd_wave *wave)
 {
-    decode(element, places->head, wave_members, COUNT(wave_members), wave);
+    decode(element, places->head, TABLE(wave_members), wave);
 }
 
 larmor_status lmr_mrd_decode_image(hid_t type, const unsigned char *element, lmr_mrd_image *image)
 {
     size_t places[COUNT(image_members)];
-    LMR_TRY(find(type, "image headers", "", 0, image_members, COUNT(image_members), places));
+    LMR_TRY(find(type, "image headers", "", 0, TABLE(image_members), places));
     LMR_TRY(check_apart(type, "image headers"));
-    decode(element, places, image_members, COUNT(image_members), image);
+    decode(element, places, TABLE(image_members), image);
     return LARMOR_OK;
 }
 

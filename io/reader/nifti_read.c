@@ -14,12 +14,18 @@
 #define MOST_AT_ONCE (1 << 30)
 #define AT_ONCE 4096 /* voxels */
 
+typedef struct voxel_type {
+    int code, bytes;
+    larmor_dtype dtype;                            /* that they become */
+    double (*value_of)(const unsigned char *from); /* NULL: they are that */
+} voxel_type;
+
 typedef struct nifti { /* an opened file, positioned behind the header */
     gzFile file;
     nifti_1_header header;
     int axes;
     int64_t dim[7], count;
-    int64_t bytes; /* of a voxel */
+    voxel_type type;
 } nifti;
 
 static larmor_status damaged(const lmr_source *source)
@@ -50,38 +56,32 @@ static larmor_status check_end(const lmr_source *source, gzFile file)
     return LARMOR_OK;
 }
 
-/* The dtype for a NIfTI type and its bytes per voxel; 0 for those that are not read. */
-static int64_t type_of(int datatype, larmor_dtype *dtype)
-{
-    *dtype = LARMOR_F32;
-    switch (datatype) {
-    case DT_UINT8:
-    case DT_INT8:
-        return 1;
-    case DT_INT16:
-    case DT_UINT16:
-        return 2;
-    case DT_FLOAT32:
-        return 4;
-    case DT_INT32:
-    case DT_UINT32:
-        *dtype = LARMOR_F64;
-        return 4;
-    case DT_FLOAT64:
-        *dtype = LARMOR_F64;
-        return 8;
-    case DT_COMPLEX64:
-        *dtype = LARMOR_C64;
-        return 8;
-    case DT_COMPLEX128:
-        *dtype = LARMOR_C128;
-        return 16;
-    default:
-        return 0;
+/* The value of a real number as a file has it. */
+#define VALUE_OF(type)                                                                                               \
+    static double value_of_##type(const unsigned char *from)                                                         \
+    {                                                                                                                \
+        type value;                                                                                                  \
+        memcpy(&value, from, sizeof value);                                                                          \
+        return (double)value;                                                                                        \
     }
-}
+VALUE_OF(uint8_t)
+VALUE_OF(int8_t)
+VALUE_OF(int16_t)
+VALUE_OF(uint16_t)
+VALUE_OF(int32_t)
+VALUE_OF(uint32_t)
+VALUE_OF(float)
+VALUE_OF(double)
 
-static larmor_status check_header(const lmr_source *source, nifti *n, larmor_dtype *dtype)
+/* NIfTI's types that are read. */
+static const voxel_type voxel_types[] = {
+    {DT_UINT8, 1, LARMOR_F32, value_of_uint8_t},   {DT_INT8, 1, LARMOR_F32, value_of_int8_t},
+    {DT_INT16, 2, LARMOR_F32, value_of_int16_t},   {DT_UINT16, 2, LARMOR_F32, value_of_uint16_t},
+    {DT_FLOAT32, 4, LARMOR_F32, value_of_float},   {DT_INT32, 4, LARMOR_F64, value_of_int32_t},
+    {DT_UINT32, 4, LARMOR_F64, value_of_uint32_t}, {DT_FLOAT64, 8, LARMOR_F64, value_of_double},
+    {DT_COMPLEX64, 8, LARMOR_C64, NULL},           {DT_COMPLEX128, 16, LARMOR_C128, NULL}};
+
+static larmor_status check_header(const lmr_source *source, nifti *n)
 {
     const nifti_1_header *h = &n->header;
     const char *path = source->path;
@@ -89,9 +89,10 @@ static larmor_status check_header(const lmr_source *source, nifti *n, larmor_dty
                "%s: not a little-endian NIfTI-1 file with its data inside.", path);
     n->axes = h->dim[0];
     LMR_REFUSE(n->axes < 1 || n->axes > 7, LARMOR_ERR_FORMAT, "%s: %d dimensions; 1 to 7 expected.", path, n->axes);
-    n->bytes = type_of(h->datatype, dtype);
-    LMR_REFUSE(!n->bytes || h->bitpix != 8 * n->bytes, LARMOR_ERR_FORMAT, "%s: type %d with %d bits is not read.",
-               path, h->datatype, h->bitpix);
+    for (size_t i = 0; i < sizeof voxel_types / sizeof *voxel_types; i++)
+        if (voxel_types[i].code == h->datatype) n->type = voxel_types[i];
+    LMR_REFUSE(!n->type.bytes || h->bitpix != 8 * n->type.bytes, LARMOR_ERR_FORMAT,
+               "%s: type %d with %d bits is not read.", path, h->datatype, h->bitpix);
     n->count = 1;
     for (int d = 0; d < n->axes; d++) {
         n->dim[d] = h->dim[d + 1];
@@ -101,12 +102,12 @@ static larmor_status check_header(const lmr_source *source, nifti *n, larmor_dty
     LMR_REFUSE(!(h->vox_offset >= DATA_OFFSET && h->vox_offset <= 1e9f) || h->vox_offset != floorf(h->vox_offset),
                LARMOR_ERR_FORMAT, "%s: data offset %g; %d or more expected.", path, (double)h->vox_offset,
                DATA_OFFSET);
-    LMR_REFUSE(!lmr_could_hold(source->size, n->count, n->bytes, 1), LARMOR_ERR_FORMAT,
+    LMR_REFUSE(!lmr_could_hold(source->size, n->count, n->type.bytes, 1), LARMOR_ERR_FORMAT,
                "%s: claims %" PRId64 " voxels but has %" PRId64 " bytes.", path, n->count, source->size);
     return LARMOR_OK;
 }
 
-static larmor_status open_nifti(const lmr_source *source, nifti *n, larmor_dtype *dtype)
+static larmor_status open_nifti(const lmr_source *source, nifti *n)
 {
     *n = (nifti){0};
     const int fd = dup(source->fd);
@@ -116,36 +117,13 @@ static larmor_status open_nifti(const lmr_source *source, nifti *n, larmor_dtype
         return LMR_NO_MEMORY();
     }
     larmor_status st = take(source, n->file, &n->header, sizeof n->header);
-    if (!st) st = check_header(source, n, dtype);
+    if (!st) st = check_header(source, n);
     if (st) gzclose(n->file);
     return st;
 }
 
-/* One real number as the file has it. */
-static double value_at(const nifti *n, const unsigned char *raw, int64_t i)
-{
-    switch (n->header.datatype) {
-    case DT_UINT8:
-        return ((const uint8_t *)raw)[i];
-    case DT_INT8:
-        return ((const int8_t *)raw)[i];
-    case DT_INT16:
-        return ((const int16_t *)raw)[i];
-    case DT_UINT16:
-        return ((const uint16_t *)raw)[i];
-    case DT_INT32:
-        return ((const int32_t *)raw)[i];
-    case DT_UINT32:
-        return ((const uint32_t *)raw)[i];
-    case DT_FLOAT32:
-        return (double)((const float *)raw)[i];
-    default:
-        return ((const double *)raw)[i];
-    }
-}
-
 /* Real voxels, scaled as the header says. */
-static larmor_status take_real(const lmr_source *source, const nifti *n, larmor_dtype dtype, void *out)
+static larmor_status take_real(const lmr_source *source, const nifti *n, void *out)
 {
     double slope = (double)n->header.scl_slope, inter = (double)n->header.scl_inter;
     if (!isfinite(slope) || !isfinite(inter) || slope == 0) {
@@ -155,10 +133,10 @@ static larmor_status take_real(const lmr_source *source, const nifti *n, larmor_
     _Alignas(double) unsigned char raw[AT_ONCE * sizeof(double)];
     for (int64_t first = 0; first < n->count; first += AT_ONCE) {
         const int64_t now = n->count - first < AT_ONCE ? n->count - first : AT_ONCE;
-        LMR_TRY(take(source, n->file, raw, (size_t)(now * n->bytes)));
+        LMR_TRY(take(source, n->file, raw, (size_t)(now * n->type.bytes)));
         for (int64_t i = 0; i < now; i++) {
-            const double v = value_at(n, raw, i) * slope + inter;
-            if (dtype == LARMOR_F64)
+            const double v = n->type.value_of(raw + i * n->type.bytes) * slope + inter;
+            if (n->type.dtype == LARMOR_F64)
                 ((double *)out)[first + i] = v;
             else
                 ((float *)out)[first + i] = (float)v;
@@ -167,27 +145,24 @@ static larmor_status take_real(const lmr_source *source, const nifti *n, larmor_
     return LARMOR_OK;
 }
 
-static larmor_status read_voxels(const lmr_input *input, const nifti *n, larmor_dtype dtype, lmr_reader_array *array)
+static larmor_status read_voxels(const lmr_input *input, const nifti *n, lmr_reader_array *array)
 {
     const lmr_source *source = &input->source;
     void *room;
-    *array = (lmr_reader_array){.dtype = (int)dtype, .axes = n->axes, .bytes = n->count * lmr_element_bytes(dtype)};
+    *array = (lmr_reader_array){
+        .dtype = (int)n->type.dtype, .axes = n->axes, .bytes = n->count * lmr_element_bytes(n->type.dtype)};
     for (int d = 0; d < n->axes; d++) array->dim[d] = n->dim[d];
     LMR_TRY(input->room(input->user, array->bytes, &room));
     if (gzseek(n->file, (z_off_t)n->header.vox_offset, SEEK_SET) < 0) return damaged(source);
-    if (dtype == LARMOR_C64 || dtype == LARMOR_C128)
-        LMR_TRY(take(source, n->file, room, (size_t)array->bytes));
-    else
-        LMR_TRY(take_real(source, n, dtype, room));
+    LMR_TRY(n->type.value_of ? take_real(source, n, room) : take(source, n->file, room, (size_t)array->bytes));
     return check_end(source, n->file);
 }
 
 static larmor_status read_images(const lmr_input *input, lmr_reader_array *array)
 {
     nifti n;
-    larmor_dtype dtype;
-    LMR_TRY(open_nifti(&input->source, &n, &dtype));
-    const larmor_status st = read_voxels(input, &n, dtype, array);
+    LMR_TRY(open_nifti(&input->source, &n));
+    const larmor_status st = read_voxels(input, &n, array);
     gzclose(n.file);
     return st;
 }
@@ -222,8 +197,7 @@ static larmor_status read_meta(const lmr_input *input, larmor_image_meta *meta)
 {
     const lmr_source *source = &input->source;
     nifti n;
-    larmor_dtype dtype;
-    LMR_TRY(open_nifti(source, &n, &dtype));
+    LMR_TRY(open_nifti(source, &n));
     gzclose(n.file);
     const nifti_1_header *h = &n.header;
     double affine[3][4] = {{0}};
@@ -257,8 +231,7 @@ static larmor_status read_meta(const lmr_input *input, larmor_image_meta *meta)
 static larmor_status describe(const lmr_input *input, larmor_image_info *info)
 {
     nifti n;
-    larmor_dtype dtype;
-    LMR_TRY(open_nifti(&input->source, &n, &dtype));
+    LMR_TRY(open_nifti(&input->source, &n));
     gzclose(n.file);
     info->has_geometry = 1;
     snprintf(info->type, sizeof info->type, "%s", nifti_datatype_string(n.header.datatype));

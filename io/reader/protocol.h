@@ -7,6 +7,7 @@
 #include <limits.h>
 
 #include "io/reader/mrd_head.h"
+#include "io/reader/mrd_header.h"
 #include "io/reader/mrd_records.h"
 #include "io/reader/mrd_study.h"
 #include "larmor/io.h"
@@ -17,7 +18,7 @@ enum { LMR_READER_FILE = 3, LMR_READER_SECOND, LMR_READER_SOCKET, LMR_READER_DES
 
 /* Both sides come from one build: this number, and the sizes of what they share, must agree. */
 enum { LMR_READER_PACKET = 65536 }; /* bytes of a packet of many */
-enum { LMR_READER_VERSION = 14, LMR_READER_MAGIC = 0x6c6d7264, LMR_READER_AXES = 32 };
+enum { LMR_READER_VERSION = 15, LMR_READER_MAGIC = 0x6c6d7264, LMR_READER_AXES = 32 };
 
 /* How the reader ends by itself, when it is not understood or has lost its parent. */
 enum { LMR_READER_OTHER_VERSION = 64, LMR_READER_ALONE = 65, LMR_READER_NO_MEMORY = 66, LMR_READER_NO_FILTER = 67 };
@@ -78,17 +79,13 @@ typedef struct lmr_reader_place {      /* the bytes of the file where an acquisi
 
 typedef struct lmr_reader_scan {
     int64_t acquisitions, claimed, xml_bytes; /* claimed: with those behind the last chunk that was written */
-    int32_t encodings, receiver_channels, is_unclosed; /* 1: by the program that wrote it */
+    lmr_mrd_header header;                    /* without its encodings, which are bytes */
+    int32_t is_unclosed;                      /* 1: by the program that wrote it */
     int32_t is_array;       /* 1: fastMRI's layout, in which each line of an array is an acquisition */
     int32_t lines, samples; /* of it, for each slice; of each line */
     int32_t measurements;   /* of a TWIX file; else 0 */
-    double noise_bandwidth, field_tesla;
-    int32_t field_by_h1, echoes, has_readout_start, bits_stored;
-    double echo_ms[LARMOR_MAX_ECHOES], readout_start_ms;
-    int32_t waveforms, unused; /* kinds of waveforms that the header describes */
-    larmor_waveform_info waveform[LARMOR_MOST_WAVEFORM_INFOS];
-    char group[256]; /* its path */
-    char note[1024]; /* lines for the user, each ending in a line feed */
+    char group[256];        /* its path */
+    char note[1024];        /* lines for the user, each ending in a line feed */
 } lmr_reader_scan;
 
 typedef struct lmr_reader_array {

@@ -123,32 +123,26 @@ static larmor_status room(void *user, int64_t bytes, void **memory)
     return LARMOR_OK;
 }
 
+/* Bytes that follow the answer, and more behind them. */
+static larmor_status share(session *s, const void *first, size_t bytes, const void *more, size_t of_more)
+{
+    void *memory;
+    LMR_TRY(room(s, (int64_t)(bytes + of_more), &memory));
+    memcpy(memory, first, bytes);
+    if (of_more) memcpy((char *)memory + bytes, more, of_more);
+    return LARMOR_OK;
+}
+
 /* ---- scans ---- */
 
 static larmor_status share_header(session *s, const char *xml, int64_t bytes, lmr_reader_scan *out)
 {
     LMR_FREED_BY(lmr_mrd_header_free) lmr_mrd_header header = {0};
-    void *memory;
     LMR_TRY(lmr_mrd_header_parse(xml, bytes, &header));
     const size_t encodings = (size_t)header.encodings * sizeof *header.encoding;
-    LMR_TRY(room(s, (int64_t)encodings + bytes, &memory));
-    memcpy(memory, header.encoding, encodings);
-    memcpy((char *)memory + encodings, xml, (size_t)bytes);
-    *out = (lmr_reader_scan){.acquisitions = 1,
-                             .claimed = 1,
-                             .xml_bytes = bytes,
-                             .encodings = header.encodings,
-                             .receiver_channels = header.receiver_channels,
-                             .noise_bandwidth = header.noise_bandwidth,
-                             .field_tesla = header.field_tesla,
-                             .field_by_h1 = header.field_by_h1,
-                             .echoes = header.echoes,
-                             .has_readout_start = header.has_readout_start,
-                             .readout_start_ms = header.readout_start_ms,
-                             .bits_stored = header.bits_stored,
-                             .waveforms = header.waveforms};
-    memcpy(out->echo_ms, header.echo_ms, sizeof out->echo_ms);
-    memcpy(out->waveform, header.waveform, sizeof out->waveform);
+    LMR_TRY(share(s, header.encoding, encodings, xml, (size_t)bytes));
+    *out = (lmr_reader_scan){.acquisitions = 1, .claimed = 1, .xml_bytes = bytes, .header = header};
+    out->header.encoding = NULL;
     return LARMOR_OK;
 }
 
@@ -207,12 +201,7 @@ static larmor_status open_scan(session *s, const char *group, lmr_reader_scan *o
 static larmor_status share_heads(session *s)
 {
     void *memory;
-    if (s->head) {
-        const size_t bytes = (size_t)s->count * sizeof *s->head;
-        LMR_TRY(room(s, (int64_t)bytes, &memory));
-        memcpy(memory, s->head, bytes);
-        return LARMOR_OK;
-    }
+    if (s->head) return share(s, s->head, (size_t)s->count * sizeof *s->head, NULL, 0);
     LMR_REFUSE(!s->scan || s->refs, LARMOR_ERR_ARG, "reader: the scan is not open or was read already");
     const int64_t count = s->scan->data.count;
     LMR_ALLOCATE(s->refs, count);
@@ -264,14 +253,9 @@ static larmor_status share_places(session *s)
 static larmor_status share_blocks(session *s, const lmr_mrd_wave *wave, int64_t count, const lmr_bytes *data,
                                   lmr_reader_waves *out)
 {
-    const size_t heads = (size_t)count * sizeof *wave;
-    void *memory;
     if (!count) return LARMOR_OK;
-    LMR_TRY(room(s, (int64_t)(heads + data->size), &memory));
-    memcpy(memory, wave, heads);
-    memcpy((char *)memory + heads, data->data, data->size);
     out->count = count;
-    return LARMOR_OK;
+    return share(s, wave, (size_t)count * sizeof *wave, data->data, data->size);
 }
 
 static larmor_status share_waves_of_mrd2(session *s, lmr_reader_waves *out)
@@ -313,15 +297,12 @@ static larmor_status take_work(session *s, const lmr_reader_request *request)
 
 static larmor_status compose(session *s, const lmr_reader_request *request, lmr_reader_composed *composed)
 {
-    void *pieces;
     LMR_TRY(take_work(s, request));
     LMR_TRY(lmr_compose(&s->composer, (lmr_reader_ask)request->ask, s->memory, s->bytes, composed));
     drop_memory(s);
     if (!composed->pieces) return LARMOR_OK;
-    const int64_t bytes = composed->pieces * (int64_t)sizeof(lmr_reader_piece);
-    LMR_TRY(room(s, bytes, &pieces));
-    memcpy(pieces, lmr_composed_pieces(s->composer), (size_t)bytes);
-    return LARMOR_OK;
+    const size_t bytes = (size_t)composed->pieces * sizeof(lmr_reader_piece);
+    return share(s, lmr_composed_pieces(s->composer), bytes, NULL, 0);
 }
 
 /* The header of a scan without a file. */

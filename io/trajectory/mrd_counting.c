@@ -64,13 +64,9 @@ static int by_place(const void *a, const void *b)
 static larmor_status sort_lines(const larmor_raw *raw, int encoding, int64_t **line, int64_t *lines)
 {
     const int64_t all = raw->info.acquisitions;
-    place *at = lmr_new(all, sizeof *at);
-    *line = lmr_new(all, sizeof **line);
     *lines = 0;
-    if (!at || !*line) {
-        free(at);
-        return LMR_NO_MEMORY();
-    }
+    LMR_ALLOCATE(*line, all);
+    LMR_HEAP LMR_NEW(place, at, all);
     for (int64_t i = 0; i < all; i++) {
         const lmr_mrd_head *h = &raw->head[i];
         if (!(raw->readout[i].use & LMR_IMAGING) || h->encoding != encoding || h->traj_dims) continue;
@@ -80,7 +76,6 @@ static larmor_status sort_lines(const larmor_raw *raw, int encoding, int64_t **l
     }
     qsort(at, (size_t)*lines, sizeof *at, by_place);
     for (int64_t i = 0; i < *lines; i++) (*line)[i] = at[i].i;
-    free(at);
     return LARMOR_OK;
 }
 

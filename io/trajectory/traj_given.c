@@ -41,6 +41,8 @@ typedef struct fit { /* where each acquisition's samples are in the trajectory *
     int kept; /* 1: the trajectory has the samples that are left after discards */
 } fit;
 
+LMR_FREES(free_fit, fit, at, list)
+
 static int64_t samples_of(const larmor_raw *raw, int64_t i, int kept)
 {
     return kept ? lmr_head_kept(&raw->head[i]) : raw->head[i].samples;
@@ -309,17 +311,15 @@ larmor_status lmr_mrd_give_trajectory(larmor_raw *raw, const larmor_trajectory *
     if (!given) return LARMOR_OK;
     const int64_t n = raw->info.acquisitions;
     LMR_TRY(check(given));
-    fit f = {.at = lmr_new(n, sizeof *f.at), .list = lmr_new(n, sizeof *f.list)};
-    larmor_status st = f.at && f.list ? find_fit(raw, given, &f) : LMR_NO_MEMORY();
-    if (!st) st = make_pools(raw, given, &f);
-    for (int64_t i = 0; i < n && !st; i++)
+    LMR_FREED_BY(free_fit) fit f = {.at = lmr_new(n, sizeof *f.at), .list = lmr_new(n, sizeof *f.list)};
+    if (!f.at || !f.list) return LMR_NO_MEMORY();
+    LMR_TRY(find_fit(raw, given, &f));
+    LMR_TRY(make_pools(raw, given, &f));
+    for (int64_t i = 0; i < n; i++)
         if (is_given(raw, &f, i)) put(raw, given, &f, i);
-    if (!st) {
-        leave_out_navigators(raw);
-        set_types(raw, &f);
-        compare_fov(raw, given);
-        raw->info.density_stored |= given->weight != NULL;
-    }
-    LMR_FREE(f.at, f.list);
-    return st;
+    leave_out_navigators(raw);
+    set_types(raw, &f);
+    compare_fov(raw, given);
+    raw->info.density_stored |= given->weight != NULL;
+    return LARMOR_OK;
 }

@@ -161,11 +161,9 @@ larmor_status larmor_trajectory_read(const char *path, const larmor_trajectory_o
     LMR_NEED(out);
     *out = (larmor_trajectory){0};
     LMR_NEED(path);
-    larmor_device *host;
-    LMR_TRY(larmor_device_open("cpu:1", &host));
+    LMR_OWN(larmor_device, host, larmor_device_open("cpu:1", &host));
     name_after(path, out);
     const larmor_status st = read_all(path, opts ? opts : &defaults, host, out);
-    larmor_device_free(host);
     if (st) larmor_trajectory_free(out);
     return st;
 }

@@ -4,6 +4,8 @@
 #include "nufft/toeplitz.h"
 #include "nufft/tune/race.h"
 
+LMR_OWNS(larmor_timer, larmor_timer_free)
+
 /* An operator that is timed. */
 typedef struct runner {
     larmor_op *A;
@@ -22,14 +24,13 @@ larmor_status lmr_toeplitz_race(larmor_op *N, larmor_op *A, const larmor_array *
 {
     runner one = {N, larmor_op_forward, x, y}, both = {A, larmor_op_normal, x, y};
     const lmr_run runs[2] = {{run_once, &one}, {run_once, &both}};
-    larmor_timer *timer;
     double seconds[2];
-    LMR_TRY(larmor_timer_create(x->dev, &timer));
-    larmor_status st = lmr_race_time(timer, runs[0], INFINITY, &seconds[0]);
-    if (!st) st = lmr_race_time(timer, runs[1], seconds[0], &seconds[1]);
-    if (!st && fmax(seconds[0], seconds[1]) < lmr_race_close * fmin(seconds[0], seconds[1]))
-        st = lmr_race_compare(timer, runs, seconds);
-    *quicker = !st && seconds[0] < seconds[1];
-    larmor_timer_free(timer);
-    return st;
+    *quicker = 0;
+    LMR_OWN(larmor_timer, timer, larmor_timer_create(x->dev, &timer));
+    LMR_TRY(lmr_race_time(timer, runs[0], INFINITY, &seconds[0]));
+    LMR_TRY(lmr_race_time(timer, runs[1], seconds[0], &seconds[1]));
+    if (fmax(seconds[0], seconds[1]) < lmr_race_close * fmin(seconds[0], seconds[1]))
+        LMR_TRY(lmr_race_compare(timer, runs, seconds));
+    *quicker = seconds[0] < seconds[1];
+    return LARMOR_OK;
 }

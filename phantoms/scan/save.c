@@ -2,6 +2,8 @@
 #include "core/core.h"
 #include "phantoms/scan/simulation.h"
 
+LMR_OWNS(larmor_raw_writer, larmor_raw_writer_free)
+
 static larmor_status start_file(const larmor_simulation *s, larmor_output *out, larmor_raw_writer **writer)
 {
     const larmor_simulation_opts *o = &s->o;
@@ -235,14 +237,11 @@ static larmor_status append_all(larmor_simulation *s, larmor_raw_writer *writer)
 
 static larmor_status save(larmor_simulation *simulation, larmor_output *out)
 {
-    larmor_raw_writer *writer;
-    LMR_TRY(start_file(simulation, out, &writer));
-    larmor_status st = append_noise_scan(simulation, writer);
-    if (!st) st = append_all(simulation, writer);
-    if (!st) st = lmr_simulation_append_waves(simulation, writer);
-    if (!st) st = larmor_raw_finish(writer);
-    larmor_raw_writer_free(writer);
-    return st;
+    LMR_OWN(larmor_raw_writer, writer, start_file(simulation, out, &writer));
+    LMR_TRY(append_noise_scan(simulation, writer));
+    LMR_TRY(append_all(simulation, writer));
+    LMR_TRY(lmr_simulation_append_waves(simulation, writer));
+    return larmor_raw_finish(writer);
 }
 
 larmor_status larmor_simulation_save(larmor_simulation *simulation, larmor_output *out)

@@ -87,16 +87,14 @@ enum {
 static larmor_status median_of(const larmor_array *x, double *median)
 {
     const int64_t all = larmor_array_count(x), step = 1 + all / MOST_VALUES;
-    double *values;
     int64_t count = 0;
-    LMR_TRY(larmor_array_download(x, LARMOR_C128, &values));
+    LMR_OWN_MEMORY(double, values, larmor_array_download(x, LARMOR_C128, &values));
     LMR_HEAP float *size = malloc(sizeof *size * (size_t)(all / step + 1));
     for (int64_t i = 0; size && i < all; i += step) {
         const float one = (float)hypot(values[2 * i], values[2 * i + 1]);
         if (one > 0) size[count++] = one;
     }
     *median = size ? lmr_median_f32(size, count) : 0;
-    free(values);
     if (!size) return LMR_NO_MEMORY();
     return LARMOR_OK;
 }

@@ -47,14 +47,10 @@ LMR_FREES(cells_free, cells, at, area, shared)
 /* The different points of samples; owner[i]: the point of sample i. */
 static larmor_status find_different(int64_t samples, const point *k, cells *c, int64_t *owner)
 {
-    placed *order = lmr_new(samples, sizeof *order);
-    c->at = lmr_new(samples, sizeof *c->at);
-    c->area = lmr_new(samples, sizeof *c->area);
-    c->shared = lmr_new(samples, sizeof *c->shared);
-    if (!order || !c->at || !c->area || !c->shared) {
-        free(order);
-        return LMR_NO_MEMORY();
-    }
+    LMR_HEAP LMR_NEW(placed, order, samples);
+    LMR_ALLOCATE(c->at, samples);
+    LMR_ALLOCATE(c->area, samples);
+    LMR_ALLOCATE(c->shared, samples);
     for (int64_t i = 0; i < samples; i++)
         order[i] = (placed){llround(k[i].x / MAX_SAME_DISTANCE), llround(k[i].y / MAX_SAME_DISTANCE), i};
     qsort(order, (size_t)samples, sizeof *order, by_place);
@@ -67,7 +63,6 @@ static larmor_status find_different(int64_t samples, const point *k, cells *c, i
         c->shared[c->count - 1]++;
         owner[order[i].sample] = c->count - 1;
     }
-    free(order);
     return LARMOR_OK;
 }
 

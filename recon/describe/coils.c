@@ -37,6 +37,8 @@ typedef struct region {
     atomic_int no_memory;
 } region;
 
+LMR_FREES(free_region, region, x, energy, spread)
+
 /* How many dimensions windows of two coils span, the first one's samples conjugated or not. gram [ROWS, ROWS]:
  * scratch, too much for a small stack. */
 static double spread_of(const region *r, int64_t coil, int64_t other, int conjugate, double complex *gram)
@@ -152,13 +154,12 @@ static void take_centre(region *r)
 
 larmor_status larmor_compare_coils(const larmor_array *kspace, larmor_description *found)
 {
-    larmor_status st;
-    double *own = NULL, *conjugated = NULL;
     LMR_NEED(kspace, found);
     *found = (larmor_description){.reach = 0};
     const larmor_shape shape = larmor_array_shape(kspace);
     LMR_REFUSE(shape.ndim != 3 && shape.ndim != 4, LARMOR_ERR_SHAPE,
                "coils: the region is %s, expected [x, y(, z), coils]", lmr_describe(kspace).s);
+    LMR_FREED_BY(free_region)
     region r = {.nd = shape.ndim - 1,
                 .side = {1, 1, 1},
                 .stride = {1, 1, 1},
@@ -171,20 +172,16 @@ larmor_status larmor_compare_coils(const larmor_array *kspace, larmor_descriptio
         if (shape.dim[d] < least) least = shape.dim[d];
     }
     if (least < LEAST_SIDE || r.coils < MIN_COILS) return LARMOR_OK;
-    r.energy = lmr_new(r.coils, sizeof *r.energy);
-    r.spread = lmr_new(r.coils * r.coils, sizeof *r.spread);
-    own = lmr_new(r.coils, sizeof *own);
-    conjugated = lmr_new(r.coils, sizeof *conjugated);
-    if (!r.energy || !r.spread || !own || !conjugated) LMR_OR(done, LMR_NO_MEMORY());
-    LMR_OR(done, larmor_array_download(kspace, LARMOR_C128, (void *)&r.x));
+    LMR_ALLOCATE(r.energy, r.coils);
+    LMR_ALLOCATE(r.spread, r.coils * r.coils);
+    LMR_HEAP LMR_NEW(double, own, r.coils);
+    LMR_HEAP LMR_NEW(double, conjugated, r.coils);
+    LMR_TRY(larmor_array_download(kspace, LARMOR_C128, (void *)&r.x));
     for (int64_t c = 0; c < r.coils; c++) {
         r.energy[c] = 0;
         for (int64_t i = 0; i < r.points; i++) r.energy[c] += pow(cabs(r.x[i + r.points * c]), 2);
     }
     found->reach = (double)least / 2;
     take_centre(&r);
-    st = compare(&r, lmr_device_threads(larmor_array_device(kspace)), own, conjugated, found);
-done:
-    LMR_FREE(r.x, r.energy, r.spread, own, conjugated);
-    return st;
+    return compare(&r, lmr_device_threads(larmor_array_device(kspace)), own, conjugated, found);
 }

@@ -43,6 +43,8 @@ typedef struct search {
     int *image;
 } search;
 
+LMR_FREES(free_search, search, rank, image, cycles, k)
+
 static double *place(const search *s, int64_t i, int64_t r)
 {
     return s->k + s->scan->nd * (i + s->scan->n * r);
@@ -366,12 +368,9 @@ static larmor_status rank_readouts(const search *s)
     enum { MOST = 2 * LMR_FIT_MOST_COILS, STEPS = 30 };
     const int64_t m = s->scan->readouts, points = s->scan->n * m;
     const int parts = 2 * (int)s->scan->coils;
-    lmr_ranked *order = lmr_new(m, sizeof *order);
-    double *y = lmr_new(m * MOST, sizeof *y), mean[MOST] = {0}, way[MOST], size[LMR_FIT_MOST_COILS] = {0};
-    if (!order || !y) {
-        LMR_FREE(order, y);
-        return LMR_NO_MEMORY();
-    }
+    double mean[MOST] = {0}, way[MOST], size[LMR_FIT_MOST_COILS] = {0};
+    LMR_HEAP LMR_NEW(lmr_ranked, order, m);
+    LMR_HEAP LMR_NEW(double, y, (m * MOST));
     for (int64_t r = 0; r < m; r++)
         for (int p = 0; p < parts; p++) {
             y[p + MOST * r] = s->scan->x[2 * (nearest_of(s, r) + s->scan->n * r + points * (p / 2)) + p % 2];
@@ -397,7 +396,6 @@ static larmor_status rank_readouts(const search *s)
     }
     lmr_sort_ranked(order, m);
     for (int64_t i = 0; i < m; i++) s->rank[order[i].index] = (double)i / (double)m;
-    LMR_FREE(y, order);
     return LARMOR_OK;
 }
 
@@ -557,20 +555,17 @@ static larmor_status judge(const search *s)
 static larmor_status compare(const lmr_scan *scan, larmor_description *found)
 {
     double least = INFINITY;
-    search s = {.scan = scan, .found = found, .least = &least};
+    LMR_FREED_BY(free_search) search s = {.scan = scan, .found = found, .least = &least};
     LMR_TRY(lmr_fit(scan, &(lmr_candidate){.k = NULL}, LMR_FIT_FULL, &s.own));
     found->better = found->misfit = s.own.misfit;
     if (s.own.beyond_noise < noticeable || scan->n < 2) return LARMOR_OK;
-    s.k = lmr_new(scan->nd * scan->n * scan->readouts, sizeof *s.k);
-    s.cycles = lmr_new(scan->n * scan->readouts, sizeof *s.cycles);
-    s.image = lmr_new(scan->readouts, sizeof *s.image);
-    s.rank = lmr_new(scan->readouts, sizeof *s.rank);
-    larmor_status st = s.k && s.image && s.cycles && s.rank ? LARMOR_OK : LMR_NO_MEMORY();
-    if (!st) st = lmr_fit(scan, &(lmr_candidate){.k = NULL}, LMR_FIT_ROUGH, &s.rough);
-    if (!st) st = try_all(&s);
-    if (!st) st = judge(&s);
-    LMR_FREE(s.rank, s.image, s.cycles, s.k);
-    return st;
+    LMR_ALLOCATE(s.k, scan->nd * scan->n * scan->readouts);
+    LMR_ALLOCATE(s.cycles, scan->n * scan->readouts);
+    LMR_ALLOCATE(s.image, scan->readouts);
+    LMR_ALLOCATE(s.rank, scan->readouts);
+    LMR_TRY(lmr_fit(scan, &(lmr_candidate){.k = NULL}, LMR_FIT_ROUGH, &s.rough));
+    LMR_TRY(try_all(&s));
+    return judge(&s);
 }
 
 larmor_status larmor_compare_descriptions(const larmor_array *kspace, const larmor_array *traj,

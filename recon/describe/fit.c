@@ -337,7 +337,7 @@ static larmor_status part_open(const lmr_scan *scan, const centre *c, double fie
 static larmor_status load(const lmr_scan *scan, const lmr_candidate *a, int64_t coil, part *p)
 {
     const float *x = scan->x + 2 * scan->n * scan->readouts * coil;
-    LMR_NEW(float, y, 2 * p->count);
+    LMR_HEAP LMR_NEW(float, y, 2 * p->count);
     for (int64_t i = 0; i < p->count; i++) {
         const int64_t at = p->from[i];
         const double turn = a->cycles ? 2 * M_PI * a->cycles[at] : 0;
@@ -346,10 +346,8 @@ static larmor_status load(const lmr_scan *scan, const lmr_candidate *a, int64_t 
         y[2 * i + 1] = (float)(re * sin(turn) + im * cos(turn));
     }
     LMR_CLEAR(p->kspace);
-    larmor_status st =
-        larmor_array_upload(scan->dev, LARMOR_C64, LARMOR_SHAPE(p->count, 1, 1), LARMOR_C64, y, &p->kspace);
-    free(y);
-    return st ? st : larmor_sense_weigh(p->weights, p->kspace);
+    LMR_TRY(larmor_array_upload(scan->dev, LARMOR_C64, LARMOR_SHAPE(p->count, 1, 1), LARMOR_C64, y, &p->kspace));
+    return larmor_sense_weigh(p->weights, p->kspace);
 }
 
 /* Adds |F x - y|^2 and |y|^2 of the least squares image x. */

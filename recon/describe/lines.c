@@ -49,15 +49,11 @@ static void central_run(lmr_line *p, int64_t *count)
 static larmor_status take_lines(const float *x, larmor_shape shape, const lmr_line *p, lines *l)
 {
     const int64_t points = shape.dim[0] * shape.dim[1];
-    double *energy = lmr_new(shape.dim[2], sizeof *energy);
+    LMR_HEAP LMR_NEW(double, energy, shape.dim[2]);
     l->coils = shape.dim[2] < COILS ? shape.dim[2] : COILS;
-    l->x = lmr_new(l->n * l->count * l->coils, sizeof *l->x);
-    l->block = lmr_new(SIDE * l->count * l->coils, sizeof *l->block);
-    l->weight = lmr_new(l->n, sizeof *l->weight);
-    if (!energy || !l->x || !l->block || !l->weight) {
-        free(energy);
-        return LMR_NO_MEMORY();
-    }
+    LMR_ALLOCATE(l->x, l->n * l->count * l->coils);
+    LMR_ALLOCATE(l->block, SIDE * l->count * l->coils);
+    LMR_ALLOCATE(l->weight, l->n);
     for (int64_t c = 0; c < shape.dim[2]; c++) {
         energy[c] = 0;
         for (int64_t i = 0; i < 2 * points; i++) energy[c] += pow((double)x[2 * c * points + i], 2);
@@ -74,7 +70,6 @@ static larmor_status take_lines(const float *x, larmor_shape shape, const lmr_li
                 l->x[i + l->n * (r + l->count * j)] = i < p[r].length ? at[0] + I * at[1] : 0;
             }
     }
-    free(energy);
     return LARMOR_OK;
 }
 

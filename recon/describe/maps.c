@@ -32,6 +32,8 @@ typedef struct comparison {
     double complex *other;          /* [voxels, coils], of a candidate */
 } comparison;
 
+LMR_FREES(free_comparison, comparison, other, maps, image)
+
 /* ---- coarse images ---- */
 
 /* x [before, from, after] becomes [before, side, after]: from k-space to `side` places over the image along one
@@ -347,29 +349,26 @@ static larmor_status check_shapes(const larmor_array *region, const larmor_array
 larmor_status larmor_compare_maps(const larmor_array *region, const double fov[3], const larmor_array *maps,
                                   larmor_description *found)
 {
-    double complex *data = NULL, *all = NULL;
-    larmor_status st;
     LMR_NEED(region, fov, maps, found);
     *found = (larmor_description){.reach = 0};
     LMR_TRY(check_shapes(region, maps));
     if (is_too_coarse(larmor_array_shape(region), larmor_array_shape(maps))) return LARMOR_OK;
     const larmor_shape shape = larmor_array_shape(maps), centre = larmor_array_shape(region);
+    LMR_FREED_BY(free_comparison)
     comparison m = {.nd = shape.ndim - 1, .coils = shape.dim[shape.ndim - 1], .side = {1, 1, 1}, .voxels = 1};
     for (int d = 0; d < m.nd; d++) {
         const int64_t most = m.nd > 2 ? SIDE_3D : SIDE;
         m.side[d] = shape.dim[d] < most ? shape.dim[d] : most;
         m.voxels *= m.side[d];
     }
-    LMR_OR(done, larmor_array_download(region, LARMOR_C128, &data));
-    LMR_OR(done, larmor_array_download(maps, LARMOR_C128, &all));
+    LMR_OWN_MEMORY(double complex, data, larmor_array_download(region, LARMOR_C128, &data));
+    LMR_OWN_MEMORY(double complex, all, larmor_array_download(maps, LARMOR_C128, &all));
     m.image = transform(data, centre, fov, &m);
-    m.maps = lmr_new(m.voxels * m.coils, sizeof *m.maps);
-    m.other = lmr_new(m.voxels * m.coils, sizeof *m.other);
-    if (!m.image || !m.maps || !m.other) LMR_OR(done, LMR_NO_MEMORY());
+    if (!m.image) return LMR_NO_MEMORY();
+    LMR_ALLOCATE(m.maps, m.voxels * m.coils);
+    LMR_ALLOCATE(m.other, m.voxels * m.coils);
     thin_out(all, shape, &m);
     found->reach = (double)centre.dim[0] / 2;
     if (m.coils > 1) compare(&m, found);
-done:
-    LMR_FREE(m.other, m.maps, m.image, all, data);
-    return st;
+    return LARMOR_OK;
 }

@@ -18,6 +18,8 @@ typedef struct search {
     double still, least; /* misfit, of an object that rests and of the best motion */
 } search;
 
+LMR_FREES(free_search, search, cycles, k, centre.k, centre.x)
+
 /* Of a search: where it begins, and how fine it is. Not measured alone, but in what it finds
  * (scripts/measure/wrong_scans.py). */
 static const double small_reach = 3;     /* 1/FOV: shifts of a sixth of the field of view are half a cycle */
@@ -322,13 +324,9 @@ static larmor_status find_to_and_fro(search *s, double *k, double *cycles, char 
 larmor_status lmr_motion_find(const lmr_scan *scan, lmr_motion_kind kind, double *k, double *cycles,
                               char name[LMR_MOTION_NAME])
 {
-    search s = {.scan = scan, .kind = kind};
-    larmor_status st = take_centre(scan, &s.centre);
-    s.k = lmr_new(scan->nd * s.centre.n * scan->readouts, sizeof *s.k);
-    s.cycles = lmr_new(s.centre.n * scan->readouts, sizeof *s.cycles);
-    if (!st && (!s.k || !s.cycles)) st = LMR_NO_MEMORY();
-    if (!st)
-        st = kind == LMR_MOTION_TO_AND_FRO ? find_to_and_fro(&s, k, cycles, name) : find_rigid(&s, k, cycles, name);
-    LMR_FREE(s.cycles, s.k, s.centre.k, s.centre.x);
-    return st;
+    LMR_FREED_BY(free_search) search s = {.scan = scan, .kind = kind};
+    LMR_TRY(take_centre(scan, &s.centre));
+    LMR_ALLOCATE(s.k, scan->nd * s.centre.n * scan->readouts);
+    LMR_ALLOCATE(s.cycles, s.centre.n * scan->readouts);
+    return kind == LMR_MOTION_TO_AND_FRO ? find_to_and_fro(&s, k, cycles, name) : find_rigid(&s, k, cycles, name);
 }

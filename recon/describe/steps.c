@@ -37,6 +37,8 @@ typedef struct step {
     double complex *L;      /* [rows, rows], lower triangle: of the others' mean Gram matrix L L^H */
 } step;
 
+LMR_FREES(free_step, step, L, across, gram)
+
 /* ---- the dimensions that all windows span ---- */
 
 /* Windows with the lines from q on over gain. */
@@ -344,16 +346,12 @@ static void try_steps(const step *s, larmor_description *found)
 
 larmor_status lmr_steps_compare(const lmr_line_block *b, larmor_description *found)
 {
-    step s = {.b = b, .rows = KERNEL * KERNEL * b->coils, .starts = b->count - KERNEL + 1};
-    s.gram = calloc((size_t)(s.rows * s.rows * s.starts), sizeof *s.gram);
-    s.across = lmr_new(s.rows * WINDOWS, sizeof *s.across);
-    s.L = lmr_new(s.rows * s.rows, sizeof *s.L);
-    const larmor_status st = s.gram && s.across && s.L ? LARMOR_OK : LMR_NO_MEMORY();
-    for (int64_t y = 0; y < s.starts && !st; y++) lmr_steps_add_windows(b, y, s.gram + s.rows * s.rows * y);
-    if (!st) {
-        found->is_clear = lmr_steps_are_clear(found);
-        if (!found->is_clear) try_steps(&s, found);
-    }
-    LMR_FREE(s.L, s.across, s.gram);
-    return st;
+    LMR_FREED_BY(free_step) step s = {.b = b, .rows = KERNEL * KERNEL * b->coils, .starts = b->count - KERNEL + 1};
+    LMR_ALLOCATE_ZEROS(s.gram, s.rows * s.rows * s.starts);
+    LMR_ALLOCATE(s.across, s.rows * WINDOWS);
+    LMR_ALLOCATE(s.L, s.rows * s.rows);
+    for (int64_t y = 0; y < s.starts; y++) lmr_steps_add_windows(b, y, s.gram + s.rows * s.rows * y);
+    found->is_clear = lmr_steps_are_clear(found);
+    if (!found->is_clear) try_steps(&s, found);
+    return LARMOR_OK;
 }

@@ -2,65 +2,41 @@
 #include "core/core.h"
 #include "recon/inputs.h"
 
+enum { MOST_FUNCTIONS = 16 };                    /* of third order */
 #define GAMMA_BAR_PROTON_HZ_PER_T 42.577478518e6 /* CODATA 2018, of the free proton */
 
-/* Function l at (x, y, z). */
-typedef double (*function)(int l, double x, double y, double z);
+/* The first functions at (x, y, z). */
+typedef void functions(double x, double y, double z, int count, double *h);
 
-static double harmonic(int l, double x, double y, double z)
+static void harmonics(double x, double y, double z, int count, double *h)
 {
     const double xx = x * x, yy = y * y, zz = z * z;
-    switch (l) {
-    case 1:
-        return x;
-    case 2:
-        return y;
-    case 3:
-        return z;
-    case 4:
-        return x * y;
-    case 5:
-        return z * y;
-    case 6:
-        return 2 * zz - xx - yy;
-    case 7:
-        return x * z;
-    case 8:
-        return xx - yy;
-    case 9:
-        return 3 * y * xx - yy * y;
-    case 10:
-        return x * y * z;
-    case 11:
-        return y * (4 * zz - xx - yy);
-    case 12:
-        return 2 * zz * z - 3 * z * (xx + yy);
-    case 13:
-        return x * (4 * zz - xx - yy);
-    case 14:
-        return z * (xx - yy);
-    case 15:
-        return xx * x - 3 * x * yy;
-    default:
-        return 1;
-    }
+    const double all[] = {1,
+                          x,
+                          y,
+                          z,
+                          x * y,
+                          z * y,
+                          2 * zz - xx - yy,
+                          x * z,
+                          xx - yy,
+                          3 * y * xx - yy * y,
+                          x * y * z,
+                          y * (4 * zz - xx - yy),
+                          2 * zz * z - 3 * z * (xx + yy),
+                          x * (4 * zz - xx - yy),
+                          z * (xx - yy),
+                          xx * x - 3 * x * yy};
+    memcpy(h, all, sizeof *h * (size_t)count);
 }
 
-static double concomitant(int l, double x, double y, double z)
+static void concomitant(double x, double y, double z, int count, double *h)
 {
-    switch (l) {
-    case 0:
-        return z * z;
-    case 1:
-        return x * x + y * y;
-    case 2:
-        return x * z;
-    default:
-        return y * z;
-    }
+    const double all[LARMOR_CONCOMITANT_PLACES] = {z * z, x * x + y * y, x * z, y * z};
+    memcpy(h, all, sizeof *h * (size_t)count);
 }
 
-static larmor_status tabulate(const larmor_array *position, function f, int count, larmor_array **h)
+static larmor_status tabulate(const larmor_array *position, functions *f, int count, larmor_array **h)
 {
     LMR_OWN(larmor_array, real, lmr_input_real("fields", "the array of positions", position, &real));
     const larmor_shape shape = larmor_array_shape(position);
@@ -69,8 +45,11 @@ static larmor_status tabulate(const larmor_array *position, function f, int coun
     const int64_t voxels = larmor_array_count(position) / 3;
     LMR_HEAP LMR_NEW(double, value, voxels *count);
     LMR_OWN_MEMORY(double, r, larmor_array_download(real, LARMOR_F64, &r));
-    for (int l = 0; l < count; l++)
-        for (int64_t i = 0; i < voxels; i++) value[i + voxels * l] = f(l, r[3 * i], r[3 * i + 1], r[3 * i + 2]);
+    for (int64_t i = 0; i < voxels; i++) {
+        double of_voxel[MOST_FUNCTIONS];
+        f(r[3 * i], r[3 * i + 1], r[3 * i + 2], count, of_voxel);
+        for (int l = 0; l < count; l++) value[i + voxels * l] = of_voxel[l];
+    }
     const larmor_shape image = larmor_shape_of(shape.ndim - 1, shape.dim + 1);
     return larmor_array_upload(larmor_array_device(position), LARMOR_F64, larmor_shape_append(image, count),
                                LARMOR_F64, value, h);
@@ -80,7 +59,7 @@ larmor_status larmor_solid_harmonics(const larmor_array *position, int order, la
 {
     LMR_NEED_OUT(h, position);
     LMR_REFUSE(order < 0 || order > 3, LARMOR_ERR_ARG, "fields: order is %d, expected 0 to 3", order);
-    return tabulate(position, harmonic, (order + 1) * (order + 1), h);
+    return tabulate(position, harmonics, (order + 1) * (order + 1), h);
 }
 
 larmor_status larmor_concomitant_places(const larmor_array *position, larmor_array **h)

@@ -208,13 +208,9 @@ larmor_status lmr_fit_frequencies(int64_t n, const double *field, lmr_fit *p, do
                "frequencies are in Hz and times in s",
                r.low, r.high, 2 * p->reach);
     const int64_t cells = width > 0 ? (int64_t)fmax(needed, 64) : 1;
-    char *occupied = calloc((size_t)cells + 2, 1);
+    LMR_HEAP LMR_NEW_ZEROS(char, occupied, cells + 2);
     p->room = cells + 1;
-    p->f = malloc((size_t)p->room * sizeof *p->f);
-    if (!occupied || !p->f) {
-        free(occupied);
-        return LMR_NO_MEMORY();
-    }
+    LMR_ALLOCATE(p->f, p->room);
     *middle = r.low + 0.5 * width;
     for (int64_t i = 0; i < n; i++) {
         const int64_t cell = width > 0 ? (int64_t)((field[i] - r.low) / width * (double)cells) : 0;
@@ -222,7 +218,6 @@ larmor_status lmr_fit_frequencies(int64_t n, const double *field, lmr_fit *p, do
     }
     for (int64_t i = 0; i <= cells; i++) /* node i is between cells i - 1 and i */
         if (occupied[i] || occupied[i + 1]) p->f[p->nodes++] = width * ((double)i / (double)cells - 0.5);
-    free(occupied);
     return LARMOR_OK;
 }
 
@@ -242,20 +237,15 @@ larmor_status lmr_fit_differences(const lmr_fit *p, lmr_fit *d)
     *d = (lmr_fit){.threads = p->threads, .times = p->times, .t = p->t, .reach = p->reach};
     const double step = p->nodes > 1 ? smallest_step(p) : 0; /* 0 as well where the field is constant */
     const int64_t most = step > 0 ? llround((p->f[p->nodes - 1] - p->f[0]) / step) : 0;
-    char *occupied = calloc((size_t)most + 1, 1);
+    LMR_HEAP LMR_NEW_ZEROS(char, occupied, most + 1);
     d->room = 2 * most + 1;
-    d->f = malloc((size_t)d->room * sizeof *d->f);
-    if (!occupied || !d->f) {
-        free(occupied);
-        return LMR_NO_MEMORY();
-    }
+    LMR_ALLOCATE(d->f, d->room);
     occupied[0] = 1;
     if (p->nodes > MANY_NODES) memset(occupied, 1, (size_t)most + 1);
     for (int64_t i = 0; i < p->nodes && most > 0 && p->nodes <= MANY_NODES; i++)
         for (int64_t j = 0; j < i; j++) occupied[llround((p->f[i] - p->f[j]) / step)] = 1;
     for (int64_t i = -most; i <= most; i++)
         if (occupied[i < 0 ? -i : i]) d->f[d->nodes++] = step * (double)i;
-    free(occupied);
     return LARMOR_OK;
 }
 

@@ -109,11 +109,8 @@ static larmor_status number_regions(forest *f, int64_t count, const double *weig
 {
     int64_t trees = 0;
     for (int64_t i = 0; i < count; i++) trees += weight[i] > 0 && f->parent[i] == i;
-    part *parts = calloc((size_t)trees + 1, sizeof *parts);
-    if (!parts || trees > INT32_MAX) {
-        free(parts);
-        return LMR_NO_MEMORY();
-    }
+    LMR_HEAP LMR_NEW_ZEROS(part, parts, trees + 1);
+    if (trees > INT32_MAX) return LMR_NO_MEMORY();
     trees = 0;
     for (int64_t i = 0; i < count; i++) {
         region[i] = -1;
@@ -135,7 +132,6 @@ static larmor_status number_regions(forest *f, int64_t count, const double *weig
         if (weight[i] > 0) region[i] = region[root_of(f, i, &shift)];
     }
     *regions = (int)trees;
-    free(parts);
     return LARMOR_OK;
 }
 

@@ -50,6 +50,8 @@ typedef struct lines {
     double *work; /* of the interpolation */
 } lines;
 
+LMR_DESTROYS(free_lines, lines, work, by, value)
+
 /* ---- which lines ---- */
 
 static const double *place(const lines *l, int64_t readout, int64_t i)
@@ -454,28 +456,21 @@ larmor_status lmr_delays_of_lines(const larmor_array *kspace, const larmor_array
                                   larmor_delays *found, int *are_lines)
 {
     const larmor_shape shape = larmor_array_shape(traj);
-    double *k = NULL;
     int both = 0;
-    lines *l = calloc(1, sizeof *l);
-    larmor_status st;
     *are_lines = 0;
-    if (!l) return LMR_NO_MEMORY();
-    LMR_OR(done, larmor_array_download(traj, LARMOR_F64, &k));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
+    LMR_MAKE(lines, l, free_lines);
     *l = (lines){.nd = (int)shape.dim[0], .samples = shape.dim[1], .readouts = shape.dim[2], .k = k, .fov = fov};
-    if (l->samples < 2 || l->readouts < 2) goto done;
-    LMR_OR(done, find_lines(l, are_lines, &both));
-    if (*are_lines && (!both || l->count < LEAST_LINES))
-        LMR_OR(done, LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
-                              "delays: all readouts are parallel and at different angles none; %s do not show delays",
-                              both ? "fewer than 12 lines that follow each other evenly" : "those in one direction"));
-    if (!*are_lines) goto done;
+    if (l->samples < 2 || l->readouts < 2) return LARMOR_OK;
+    LMR_TRY(find_lines(l, are_lines, &both));
+    LMR_REFUSE(*are_lines && (!both || l->count < LEAST_LINES), LARMOR_ERR_UNSUPPORTED,
+               "delays: all readouts are parallel and at different angles none; %s do not show delays",
+               both ? "fewer than 12 lines that follow each other evenly" : "those in one direction");
+    if (!*are_lines) return LARMOR_OK;
     find_kinds(l);
-    l->by = calloc(BLOCKS * PATTERNS, sizeof *l->by);
-    l->work = lmr_new(l->samples * (l->samples + 1 + SIDE), sizeof *l->work);
-    if (!l->by || !l->work) LMR_OR(done, LMR_NO_MEMORY());
-    LMR_OR(done, take_values(l, kspace));
+    LMR_ALLOCATE_ZEROS(l->by, BLOCKS * PATTERNS);
+    LMR_ALLOCATE(l->work, l->samples * (l->samples + 1 + SIDE));
+    LMR_TRY(take_values(l, kspace));
     search(l, found);
-done:
-    LMR_FREE(l->work, l->by, l->value, k, l);
-    return st;
+    return LARMOR_OK;
 }

@@ -151,12 +151,8 @@ static void forget_spokes(lmr_spokes *s)
 /* Spokes of which about `samples` samples are in a block, for as many blocks as there are. */
 static larmor_status choose_spokes(lmr_spokes *s, double radius, int64_t samples)
 {
-    char *tried = calloc((size_t)s->readouts + 1, 1);
-    s->spoke = lmr_new(s->readouts, sizeof *s->spoke);
-    if (!tried || !s->spoke) {
-        free(tried);
-        return LMR_NO_MEMORY();
-    }
+    LMR_HEAP LMR_NEW_ZEROS(char, tried, s->readouts + 1);
+    LMR_ALLOCATE(s->spoke, s->readouts);
     const int64_t enough = LMR_MOST_BLOCKS * samples;
     for (int64_t i = 0; i < 2 * s->readouts && s->total < enough; i++) {
         const int64_t readout = i < s->readouts ? spread(i, s->readouts) : i - s->readouts;
@@ -172,7 +168,6 @@ static larmor_status choose_spokes(lmr_spokes *s, double radius, int64_t samples
         s->through += goes_through(s, spoke);
         s->count++;
     }
-    free(tried);
     return LARMOR_OK;
 }
 
@@ -239,13 +234,9 @@ static double energy_of(const double *x, int64_t n)
 /* The strongest coils, one sample after the other. */
 static larmor_status arrange(lmr_spokes *s, const double *all, int64_t coils)
 {
-    double *energy = lmr_new(coils, sizeof *energy);
+    LMR_HEAP LMR_NEW(double, energy, coils);
     s->coils = (int)(coils < MOST_COILS ? coils : MOST_COILS);
-    s->value = lmr_new(2 * s->coils * s->total, sizeof *s->value);
-    if (!energy || !s->value) {
-        free(energy);
-        return LMR_NO_MEMORY();
-    }
+    LMR_ALLOCATE(s->value, 2 * s->coils * s->total);
     double sum = 0;
     for (int64_t c = 0; c < coils; c++) {
         energy[c] = energy_of(all + 2 * s->total * c, 2 * s->total);
@@ -261,7 +252,6 @@ static larmor_status arrange(lmr_spokes *s, const double *all, int64_t coils)
             for (int part = 0; part < 2; part++)
                 s->value[2 * (s->coils * j + c) + part] = scale * all[2 * (s->total * most + j) + part];
     }
-    free(energy);
     if (sum > 0 && isfinite(sum)) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_NUMERIC, "delays: the centre of k-space is %s", sum == 0 ? "zero" : "not finite");
 }

@@ -413,9 +413,7 @@ larmor_status lmr_sense_check(larmor_array *maps, const larmor_sense_opts *opts,
     LMR_REFUSE(opts->block < 0, LARMOR_ERR_ARG, "sense: block is %lld coils, expected at least 0",
                (long long)opts->block);
     LMR_REFUSE(opts->iters < 0, LARMOR_ERR_ARG, "sense: iters is %lld, expected at least 0", (long long)opts->iters);
-    larmor_op *S;
-    LMR_TRY(larmor_op_coils(maps, &S)); /* which checks them */
-    larmor_op_free(S);
+    LMR_OWN(larmor_op, S, larmor_op_coils(maps, &S)); /* which checks them */
     const int64_t points = opts->traj->shape.ndim > 0 ? opts->traj->shape.dim[0] : 0;
     const int has_sets = maps->shape.ndim == points + 2, ndim = maps->shape.ndim - 1 - has_sets;
     LMR_REFUSE(ndim > 3 || larmor_array_count(maps) < 1 || (points >= 1 && points <= 3 && ndim != points),

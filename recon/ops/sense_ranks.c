@@ -132,13 +132,11 @@ static larmor_status make_row(larmor_device *dev, larmor_ranks *ranks, const rec
 static larmor_status serve_one(larmor_device *dev, larmor_ranks *ranks, int *end)
 {
     recipe r;
-    void *data;
     int64_t bytes;
-    LMR_TRY(ranks->by->receive(ranks->link, 0, LMR_TAG_ORDER, NULL, NULL, &data, &bytes));
+    LMR_OWN_MEMORY(void, data, ranks->by->receive(ranks->link, 0, LMR_TAG_ORDER, NULL, NULL, &data, &bytes));
     *end = !bytes;
     const int fits = bytes == sizeof r || bytes == sizeof r.head;
     if (fits) memcpy(&r, data, (size_t)bytes);
-    free(data);
     if (*end) return LARMOR_OK;
     LMR_REFUSE(!fits || (r.head.task == LMR_ROW_MAKE) != (bytes == sizeof r), LARMOR_ERR_FORMAT,
                "an order of rank 0 is not what was expected");

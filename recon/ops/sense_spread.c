@@ -31,10 +31,8 @@ static larmor_status copy_share(larmor_array *maps, const larmor_sense_opts *opt
     const int last = maps->shape.ndim - 1;
     const int64_t coils = maps->shape.dim[last], first = i * coils / count, end = (i + 1) * coils / count;
     larmor_device *member = larmor_device_member(maps->dev, i);
-    larmor_array *part;
-    LMR_TRY(larmor_array_slice(maps, first, end - first, &part));
+    LMR_OWN(larmor_array, part, larmor_array_slice(maps, first, end - first, &part));
     const larmor_status st = larmor_array_to(part, member, &s->maps);
-    larmor_array_free(part);
     LMR_TRY(st);
     LMR_TRY(larmor_array_to(opts->traj, member, &s->traj));
     if (opts->weights) LMR_TRY(larmor_array_to(opts->weights, member, &s->weights));

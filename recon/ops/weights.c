@@ -29,16 +29,12 @@ larmor_status lmr_op_weigh(const char *name, larmor_array *w, larmor_dtype dtype
     const larmor_op_impl impl = {name, multiply, multiply, multiply_twice, destroy};
     const larmor_shape shape = batch ? larmor_shape_append(w->shape, batch) : w->shape;
     *W = NULL;
-    LMR_NEW(weights, s, 1);
+    LMR_MAKE(weights, s, destroy);
     *s = (weights){.w = larmor_array_ref(w), .batch = batch ? batch : 1};
-    larmor_status st;
-    LMR_OR(fail, lmr_sparse_kernels_of(w->dev, dtype, &s->kernels));
-    LMR_OR(fail, larmor_op_create(w->dev, &impl, s, dtype, shape, shape, W));
+    LMR_TRY(lmr_sparse_kernels_of(w->dev, dtype, &s->kernels));
+    LMR_TRY(lmr_hand_on(&s_made, larmor_op_create(w->dev, &impl, s, dtype, shape, shape, W)));
     lmr_op_serve_several(*W);
     return LARMOR_OK;
-fail:
-    destroy(s);
-    return st;
 }
 
 larmor_status lmr_weights_copy(const char *who, const char *what, const larmor_array *weights_, larmor_dtype dtype,

@@ -97,13 +97,10 @@ larmor_status lmr_autocorrelation_begin(larmor_device *dev, larmor_dtype dtype, 
     int64_t dim[3];
     dims_of(grid, dim);
     *a = (lmr_autocorrelation){.dev = dev};
-    larmor_status st;
-    LMR_OR(fail, make_phases(dev, dtype, dim, &a->phases));
-    LMR_OR(fail, larmor_array_create(dev, dtype, grid, &a->power));
-    LMR_OR(fail, lmr_fft_of(a->power)->plan(dev->ctx, image.ndim, dim, 1, &a->fft));
-    return LARMOR_OK;
-fail:
-    lmr_autocorrelation_free(a);
+    larmor_status st = make_phases(dev, dtype, dim, &a->phases);
+    if (!st) st = larmor_array_create(dev, dtype, grid, &a->power);
+    if (!st) st = lmr_fft_of(a->power)->plan(dev->ctx, image.ndim, dim, 1, &a->fft);
+    if (st) lmr_autocorrelation_free(a);
     return st;
 }
 

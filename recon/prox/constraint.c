@@ -2,6 +2,8 @@
 #include "core/core.h"
 #include "recon/prox/prox.h"
 
+LMR_OWNS(larmor_prox, larmor_prox_free)
+
 /* "LOW,HIGH" */
 static larmor_status read_box(const char *text, size_t length, larmor_constraint *c)
 {
@@ -95,17 +97,10 @@ static larmor_status make_both(larmor_prox *box, const larmor_array *mask, larmo
 larmor_status larmor_prox_constraint(larmor_device *dev, const larmor_constraint *c, const larmor_array *mask,
                                      larmor_dtype dtype, larmor_shape shape, larmor_prox **p)
 {
-    larmor_prox *box = NULL;
     LMR_TRY(lmr_prox_begin("constraint", dev, 0, dtype, p));
     LMR_NEED(c);
     LMR_REFUSE(!c->real && !mask, LARMOR_ERR_ARG, "constraint: neither real nor a mask");
     if (!c->real) return larmor_prox_support(mask, dtype, shape, p);
-    LMR_TRY(larmor_prox_box(dev, c->low, c->high, dtype, shape, &box));
-    if (!mask) {
-        *p = box;
-        return LARMOR_OK;
-    }
-    const larmor_status st = make_both(box, mask, p);
-    larmor_prox_free(box);
-    return st;
+    LMR_OWN(larmor_prox, box, larmor_prox_box(dev, c->low, c->high, dtype, shape, &box));
+    return mask ? make_both(box, mask, p) : LMR_HAND_ON(*p, box);
 }

@@ -58,16 +58,12 @@ static larmor_status make(larmor_device *dev, const larmor_regulariser_opts *o, 
     for (int d = 0; d < ndim && o->series && !o->axes; d++)
         if (shape.dim[d] > 1 || ndim == 1) wavelets.axes |= 1u << d;
     if (o->series && !wavelets.axes) wavelets.axes = 1;
-    LMR_NEW_ZEROS(shifted, s, 1);
+    LMR_MAKE(shifted, s, frame_destroy);
     const larmor_shape coefficients = larmor_shape_append(shape, SHIFTS);
-    larmor_status st;
-    LMR_OR(fail, larmor_op_wavelet(dev, dtype, shape, &wavelets, &s->W));
-    LMR_OR(fail, larmor_array_create(dev, dtype, shape, &s->back));
-    LMR_OR(fail, larmor_op_create(dev, &impl, s, dtype, shape, coefficients, &made->K));
+    LMR_TRY(larmor_op_wavelet(dev, dtype, shape, &wavelets, &s->W));
+    LMR_TRY(larmor_array_create(dev, dtype, shape, &s->back));
+    LMR_TRY(lmr_hand_on(&s_made, larmor_op_create(dev, &impl, s, dtype, shape, coefficients, &made->K)));
     return larmor_prox_l1(dev, 1 / sqrt(SHIFTS), dtype, coefficients, &made->g);
-fail:
-    frame_destroy(s);
-    return st;
 }
 
 const lmr_regulariser_kind lmr_regulariser_wavelet = {

@@ -65,8 +65,7 @@ TEST(fill_sets_every_number_and_none_behind_them)
     for (int c = 0; c < SIZES * TYPES; c++) {
         const larmor_dtype type = (larmor_dtype)(c % TYPES);
         const int64_t n = sizes[c / TYPES], parts = parts_of(type);
-        void *x;
-        assert_ok(dev->be->alloc(dev->ctx, (size_t)(n + 1) * larmor_dtype_size(type), &x));
+        void *x = MADE(void, dev->be->alloc(dev->ctx, (size_t)(n + 1) * larmor_dtype_size(type), &made));
         assert_ok(dev->be->fill(dev->ctx, n, type, -1.25, x));
         HEAP double *values = download(type, x, parts * (n + 1));
         for (int64_t i = 0; i < parts * (n + 1); i++)
@@ -107,8 +106,7 @@ TEST(random_numbers_are_those_of_the_generator_on_every_device)
     for (int c = 0; c < SIZES * LMR_PRECISIONS; c++) {
         const int64_t n = sizes[c / LMR_PRECISIONS];
         const larmor_dtype type = types[c % LMR_PRECISIONS];
-        void *x;
-        assert_ok(dev->be->alloc(dev->ctx, (size_t)n * larmor_dtype_size(type), &x));
+        void *x = MADE(void, dev->be->alloc(dev->ctx, (size_t)n * larmor_dtype_size(type), &made));
         assert_ok(dev->be->vec[c % LMR_PRECISIONS]->random(dev->ctx, n, 42, x));
         HEAP double *values = download(type, x, 2 * n);
         for (int64_t i = 0; i < 2 * n; i++) {

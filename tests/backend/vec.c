@@ -217,8 +217,7 @@ TEST(dot_does_not_depend_on_the_number_of_threads)
         OWNED(void) *dx = upload(p, x, n), *dy = upload(p, y, n);
         double first[2], out[2];
         for (int threads = 1; threads <= 7; threads += 2) {
-            void *ctx;
-            assert_ok(dev->be->open(0, threads, &ctx));
+            void *ctx = MADE(void, dev->be->open(0, threads, &made));
             assert_ok(dev->be->vec[p]->dot(ctx, n, dx, dy, threads == 1 ? first : out));
             if (threads > 1) assert_memory_equal(first, out, sizeof out);
             dev->be->close(ctx);

@@ -9,8 +9,7 @@ typedef larmor_status (*map)(larmor_op *A, const larmor_array *x, larmor_array *
 
 static inline larmor_array *random_on(larmor_device *on, larmor_shape shape, uint64_t seed)
 {
-    larmor_array *x;
-    assert_ok(larmor_array_create(on, LARMOR_C64, shape, &x));
+    larmor_array *x = MADE(larmor_array, larmor_array_create(on, LARMOR_C64, shape, &made));
     assert_ok(lmr_random_fill(x, seed));
     return x;
 }

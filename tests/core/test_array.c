@@ -9,8 +9,7 @@ typedef double _Complex cx;
 
 static larmor_array *make(larmor_dtype dtype, larmor_shape shape, const void *values)
 {
-    larmor_array *x;
-    assert_ok(larmor_array_create(dev, dtype, shape, &x));
+    larmor_array *x = MADE(larmor_array, larmor_array_create(dev, dtype, shape, &made));
     if (values) assert_ok(larmor_array_write(x, values, larmor_array_bytes(x)));
     return x;
 }
@@ -149,7 +148,6 @@ TEST(a_reshape_keeps_the_order_and_the_count)
 TEST(the_same_device_or_type_gives_the_array_itself)
 {
     larmor_array *x = make(LARMOR_C64, LARMOR_SHAPE(2), NULL), *same, *moved;
-    larmor_device *other;
     assert_ok(larmor_array_to(x, dev, &same));
     assert_ptr_equal(x, same);
     larmor_array_free(same);
@@ -158,7 +156,7 @@ TEST(the_same_device_or_type_gives_the_array_itself)
     larmor_array_free(same);
     const float v[4] = {1, 2, 3, 4};
     assert_ok(larmor_array_write(x, v, sizeof v));
-    assert_ok(larmor_device_open("cpu:2", &other));
+    larmor_device *other = MADE(larmor_device, larmor_device_open("cpu:2", &made));
     assert_ok(larmor_array_to(x, other, &moved));
     larmor_array_free(x);
     assert_ptr_equal(larmor_array_device(moved), other);
@@ -171,12 +169,11 @@ TEST(conversion_keeps_values_and_makes_real_parts)
 {
     const float v[2] = {1.5F, -2.25F};
     OWNED(larmor_array) *x = make(LARMOR_F32, LARMOR_SHAPE(2), v), *in_double, *complex_x;
-    larmor_array *back;
     assert_ok(larmor_array_convert(x, LARMOR_F64, &in_double));
     assert_values(in_double, (double[]){1.5, -2.25}, 16);
     assert_ok(larmor_array_convert(x, LARMOR_C128, &complex_x));
     assert_values(complex_x, (double[]){1.5, 0, -2.25, 0}, 32);
-    assert_ok(larmor_array_convert(complex_x, LARMOR_C64, &back));
+    larmor_array *back = MADE(larmor_array, larmor_array_convert(complex_x, LARMOR_C64, &made));
     assert_values(back, (float[]){1.5F, 0, -2.25F, 0}, 16);
     larmor_array_free(back);
     assert_refused(larmor_array_convert(complex_x, LARMOR_F64, &back), LARMOR_ERR_ARG, "c128 [2] on");
@@ -200,9 +197,8 @@ TEST(a_part_is_a_slice_in_another_shape)
 TEST(upload_and_download_convert_between_the_hosts_type_and_the_arrays)
 {
     const double v[3] = {1.5, -2, 0.25};
-    larmor_array *x;
     HEAP double *back;
-    assert_ok(larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(3), LARMOR_F64, v, &x));
+    larmor_array *x = MADE(larmor_array, larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(3), LARMOR_F64, v, &made));
     assert_values(x, (float[]){1.5F, 0, -2, 0, 0.25F, 0}, 24);
     OWN_MEMORY(float _Complex, *in_single, larmor_array_download(x, LARMOR_C64, &in_single));
     for (int i = 0; i < 3; i++) assert_true(crealf(in_single[i]) == (float)v[i] && cimagf(in_single[i]) == 0);
@@ -322,11 +318,10 @@ TEST(the_algebra_computes_what_it_says)
     const cx xv[2] = {1 + 2 * I, -3}, yv[2] = {I, 2 - I}, dv[2] = {2, I};
     OWNED(larmor_array) *x = make(LARMOR_C128, LARMOR_SHAPE(2), xv), *y = make(LARMOR_C128, LARMOR_SHAPE(2), yv),
                         *d = make(LARMOR_C128, LARMOR_SHAPE(2), dv);
-    double dot[2], norm;
+    double dot[2];
     assert_ok(larmor_dot(x, y, dot)); /* (1-2i) i + (-3)(2-i) = -4 + 4i */
     assert_true(dot[0] == -4 && dot[1] == 4);
-    assert_ok(larmor_nrm2(x, &norm));
-    assert_at_most(fabs(norm - sqrt(14)), 1e-15);
+    assert_at_most(fabs(norm_of(x) - sqrt(14)), 1e-15);
     assert_ok(larmor_axpby(2, x, -1, y));
     assert_values(y, (cx[]){2 + 3 * I, -8 + I}, 32);
     assert_ok(larmor_mul(d, 1, y));

@@ -86,8 +86,7 @@ TEST(auto_and_null_resolve_to_a_name_that_opens_again)
 
 TEST(a_device_says_what_it_is)
 {
-    larmor_device *d;
-    assert_ok(larmor_device_open("cpu:3", &d));
+    larmor_device *d = MADE(larmor_device, larmor_device_open("cpu:3", &made));
     assert_int_equal(strncmp(larmor_device_reason(d), "cpu:3 (", 7), 0);
     larmor_device_free(d);
     assert_ok(larmor_device_open("auto", &d));
@@ -102,19 +101,16 @@ TEST(names_that_are_none_are_refused_with_the_choices)
         "",    "cp",    "cpux",  "cpu:",    "cpu:0",  "cpu:-1",   "cpu:4x", "cpu: 4", "cpu:99999999999999",
         "gpu", "cuda0", "cuda:", "cuda:-1", "cuda:x", "cuda:4096"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        larmor_device *d = (larmor_device *)&d;
-        assert_refused(larmor_device_open(wrong[i], &d), LARMOR_ERR_ARG, "expected auto, cpu or cpu:THREADS");
-        assert_null(d);
+        assert_none_made(larmor_device, larmor_device_open(wrong[i], &made), LARMOR_ERR_ARG,
+                         "expected auto, cpu or cpu:THREADS");
     }
     assert_refused(larmor_device_open("cpu", NULL), LARMOR_ERR_ARG, "out is NULL");
 }
 
 TEST(a_backend_that_is_not_there_is_unsupported_and_says_why)
 {
-    larmor_device *d = (larmor_device *)&d;
-    assert_refused(larmor_device_open("cuda:1023", &d), LARMOR_ERR_UNSUPPORTED,
-                   "device cuda:1023: cuda unavailable: ");
-    assert_null(d);
+    assert_none_made(larmor_device, larmor_device_open("cuda:1023", &made), LARMOR_ERR_UNSUPPORTED,
+                     "device cuda:1023: cuda unavailable: ");
 }
 
 TEST(the_list_names_every_backend_with_a_reason_where_it_cannot_be_had)
@@ -149,9 +145,8 @@ TEST(the_list_fills_no_more_than_there_is_room_for)
 
 TEST(a_device_lives_until_its_last_user_is_gone)
 {
-    larmor_device *d;
     double v[2] = {1, 2}, back[2] = {0};
-    assert_ok(larmor_device_open("cpu:2", &d));
+    larmor_device *d = MADE(larmor_device, larmor_device_open("cpu:2", &made));
     OWN(larmor_array, *x, larmor_array_create(d, LARMOR_F64, LARMOR_SHAPE(2), &x));
     larmor_device_free(d);
     assert_ok(larmor_array_write(x, v, sizeof v));
@@ -213,9 +208,8 @@ TEST(a_gpu_has_the_cores_for_loops_on_the_host)
 
 TEST(a_group_computes_as_one_device)
 {
-    larmor_device *d;
     double v[2] = {1, 2}, back[2] = {0};
-    assert_ok(larmor_device_open("cpu:1,1", &d));
+    larmor_device *d = MADE(larmor_device, larmor_device_open("cpu:1,1", &made));
     OWN(larmor_array, *x, larmor_array_upload(d, LARMOR_F64, LARMOR_SHAPE(2), LARMOR_F64, v, &x));
     larmor_device_free(d);
     assert_ok(larmor_array_read(x, back, sizeof back));
@@ -241,18 +235,15 @@ TEST(groups_that_make_no_sense_are_refused)
 
 TEST(a_group_with_a_gpu_that_is_not_there_is_refused)
 {
-    larmor_device *d = (larmor_device *)&d;
-    assert_refused(larmor_device_open("cuda:0,1023", &d), LARMOR_ERR_UNSUPPORTED,
-                   "device cuda:0,1023: cuda unavailable: ");
-    assert_null(d);
+    assert_none_made(larmor_device, larmor_device_open("cuda:0,1023", &made), LARMOR_ERR_UNSUPPORTED,
+                     "device cuda:0,1023: cuda unavailable: ");
 }
 
 TEST(a_device_that_is_opened_meanwhile_is_the_one_asked_for)
 {
     const char *const specs[] = {"cpu:3", "cpu:1,2", "auto", NULL};
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
-        larmor_opening *opening;
-        assert_ok(larmor_device_open_begin(specs[i], &opening));
+        larmor_opening *opening = MADE(larmor_opening, larmor_device_open_begin(specs[i], &made));
         OWN(larmor_device, *alone, larmor_device_open(specs[i], &alone));
         OWN(larmor_device, *d, larmor_device_open_end(opening, &d));
         assert_string_equal(larmor_device_spec(d), larmor_device_spec(alone));
@@ -278,13 +269,10 @@ TEST(what_cannot_be_opened_is_said_when_it_is_waited_for)
 
 TEST(an_opening_can_be_given_up)
 {
-    larmor_opening *opening;
-    larmor_device *d = (larmor_device *)&d;
-    assert_ok(larmor_device_open_begin(NULL, &opening));
+    larmor_opening *opening = MADE(larmor_opening, larmor_device_open_begin(NULL, &made));
     assert_ok(larmor_device_open_end(opening, NULL));
     assert_ok(larmor_device_open_begin("nothing", &opening));
     assert_ok(larmor_device_open_end(opening, NULL));
     assert_refused(larmor_device_open_begin("cpu", NULL), LARMOR_ERR_ARG, "opening is NULL");
-    assert_refused(larmor_device_open_end(NULL, &d), LARMOR_ERR_ARG, "opening is NULL");
-    assert_null(d);
+    assert_none_made(larmor_device, larmor_device_open_end(NULL, &made), LARMOR_ERR_ARG, "opening is NULL");
 }

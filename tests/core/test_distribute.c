@@ -57,7 +57,6 @@ TEST(all_maps_are_those_of_rows_on_one_device)
     for (int several = 0; several < 2; several++) {
         OWNED(scene) s = scene_on(member, several ? members : 0);
         const larmor_shape in = larmor_op_in_shape(s.together), out = larmor_op_out_shape(s.together);
-        double error;
         assert_true(larmor_shape_equal(in, larmor_op_in_shape(s.apart)));
         assert_true(larmor_shape_equal(out, larmor_op_out_shape(s.apart)));
         assert_int_equal(out.dim[1], 4);
@@ -65,8 +64,7 @@ TEST(all_maps_are_those_of_rows_on_one_device)
         expect_equal(&s, larmor_op_forward, in, out);
         expect_equal(&s, larmor_op_adjoint, out, in);
         expect_equal(&s, larmor_op_normal, in, in);
-        assert_ok(larmor_op_adjoint_error(s.apart, 3, &error));
-        assert_at_most(error, 1e-6);
+        assert_at_most(adjoint_error(s.apart, 3), 1e-6);
     }
     larmor_device_free(all);
 }
@@ -94,11 +92,10 @@ TEST(the_error_of_a_row_is_returned_with_its_message_and_the_next_call_works)
 TEST(rows_that_do_not_fit_are_refused)
 {
     larmor_device *other[2];
-    larmor_array *d;
     for (int i = 0; i < 2; i++) assert_ok(larmor_device_open(larmor_device_spec(dev), &other[i]));
     larmor_op *one = diagonals(other[0], N, 1, 1), *beside = diagonals(other[0], N, 2, 1),
               *here = diagonals(dev, N, 3, 1), *shorter, *A;
-    assert_ok(larmor_array_create(other[1], LARMOR_C64, LARMOR_SHAPE(N - 1, 1), &d));
+    larmor_array *d = MADE(larmor_array, larmor_array_create(other[1], LARMOR_C64, LARMOR_SHAPE(N - 1, 1), &made));
     assert_ok(larmor_op_diag(d, &shorter));
     larmor_array_free(d);
     assert_refused(larmor_op_distribute(dev, (larmor_op *[]){one, beside}, 2, &A), LARMOR_ERR_ARG,

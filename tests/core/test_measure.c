@@ -8,9 +8,7 @@ enum { HANDLE = 1024 }; /* more than is added for each array */
 
 static larmor_device *opened(const larmor_device *like)
 {
-    larmor_device *counting;
-    assert_ok(lmr_measure_open(like, NULL, &counting));
-    return counting;
+    return MADE(larmor_device, lmr_measure_open(like, NULL, &made));
 }
 
 static void assert_bytes(double counted, double bytes, int arrays)
@@ -75,13 +73,12 @@ TEST(the_peak_is_the_largest_sum_that_was_held_at_a_time)
 TEST(numbers_that_are_read_are_0_and_norms_are_1)
 {
     OWNED(larmor_device) *counting = opened(NULL);
-    double host[6] = {1, 2, 3, 4, 5, 6}, norm;
+    double host[6] = {1, 2, 3, 4, 5, 6};
     OWN(larmor_array, *x, larmor_array_create(counting, LARMOR_C128, LARMOR_SHAPE(3), &x));
     assert_ok(larmor_array_write(x, host, sizeof host));
     assert_ok(larmor_array_read(x, host, sizeof host));
     for (int i = 0; i < 6; i++) assert_true(host[i] == 0);
-    assert_ok(larmor_nrm2(x, &norm));
-    assert_true(norm == 1);
+    assert_true(norm_of(x) == 1);
 }
 
 /* An FFT's plan is as large as that of the device, which may be a GPU. */
@@ -107,12 +104,11 @@ TEST(plans_are_those_of_the_device_that_it_is_like)
 TEST(an_operator_takes_what_it_is_made_with_until_it_is_freed)
 {
     OWNED(larmor_device) *counting = opened(dev);
-    larmor_op *A;
     const larmor_shape in = LARMOR_SHAPE(4), out = LARMOR_SHAPE(3, 2);
     OWN(larmor_array, *x, larmor_array_create(counting, LARMOR_C64, in, &x));
     OWN(larmor_array, *y, larmor_array_create(counting, LARMOR_C64, out, &y));
     lmr_measure_begin(counting);
-    assert_ok(lmr_measure_op(counting, 1e9, LARMOR_C64, in, out, &A));
+    larmor_op *A = MADE(larmor_op, lmr_measure_op(counting, 1e9, LARMOR_C64, in, out, &made));
     assert_bytes(lmr_measure_held(counting), 1e9, 1);
     assert_ok(larmor_op_forward(A, x, y));
     assert_ok(larmor_op_adjoint(A, y, x));
@@ -137,9 +133,7 @@ TEST(a_device_that_counts_is_told_from_others)
 TEST(what_no_address_reaches_is_refused)
 {
     OWNED(larmor_device) *counting = opened(NULL);
-    larmor_array *x;
-    assert_refused(larmor_array_create(counting, LARMOR_C64, LARMOR_SHAPE(INT64_C(1) << 56), &x), LARMOR_ERR_MEMORY,
-                   "are more than any device has");
-    assert_null(x);
+    assert_none_made(larmor_array, larmor_array_create(counting, LARMOR_C64, LARMOR_SHAPE(INT64_C(1) << 56), &made),
+                     LARMOR_ERR_MEMORY, "are more than any device has");
     assert_true(lmr_measure_held(counting) == 0);
 }

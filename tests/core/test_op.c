@@ -56,17 +56,15 @@ static larmor_op *make(matrix *m, int rows, int columns, uint64_t seed)
             const double re = test_random(&seed);
             m->a[i][j] = re + I * test_random(&seed);
         }
-    larmor_op *op;
-    assert_ok(larmor_op_create(dev, &impl, m, LARMOR_C128, LARMOR_SHAPE(columns), LARMOR_SHAPE(rows), &op));
-    return op;
+    return MADE(larmor_op,
+                larmor_op_create(dev, &impl, m, LARMOR_C128, LARMOR_SHAPE(columns), LARMOR_SHAPE(rows), &made));
 }
 
 static larmor_array *vector(int n, uint64_t seed)
 {
-    larmor_array *x;
     cx v[8];
     for (int i = 0; i < n; i++) v[i] = test_random(&seed) + I * test_random(&seed);
-    assert_ok(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(n), &x));
+    larmor_array *x = MADE(larmor_array, larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(n), &made));
     assert_ok(larmor_array_write(x, v, (size_t)n * sizeof *v));
     return x;
 }
@@ -101,9 +99,7 @@ static void multiply(int n, int k, int m, cx a[8][8], int conjugate, cx b[8][8],
 
 static void assert_adjoint(larmor_op *op)
 {
-    double error;
-    assert_ok(larmor_op_adjoint_error(op, 1, &error));
-    assert_at_most(error, 1e-14);
+    assert_at_most(adjoint_error(op, 1), 1e-14);
 }
 
 /* ---- one operator ---- */
@@ -260,9 +256,8 @@ static larmor_status come_in(void *self, const larmor_array *x, larmor_array *y)
 static larmor_op *room_op(room *r)
 {
     static const larmor_op_impl room_impl = {"room", come_in, come_in, NULL, NULL};
-    larmor_op *op;
-    assert_ok(larmor_op_create(dev, &room_impl, r, LARMOR_C128, LARMOR_SHAPE(2), LARMOR_SHAPE(2), &op));
-    return op;
+    return MADE(larmor_op,
+                larmor_op_create(dev, &room_impl, r, LARMOR_C128, LARMOR_SHAPE(2), LARMOR_SHAPE(2), &made));
 }
 
 typedef struct caller {
@@ -505,10 +500,8 @@ TEST(parts_that_do_not_fit_are_refused)
     assert_refused(lmr_op_columns((larmor_op *[]){A, B}, 2, NULL, &out), LARMOR_ERR_SHAPE, "output of a column");
     assert_refused(larmor_op_stack(NULL, 0, &out), LARMOR_ERR_ARG, "stack: got 0 operators");
     assert_refused(larmor_op_chain(A, NULL, &out), LARMOR_ERR_ARG, "an operator is NULL");
-    larmor_array *in_single;
-    larmor_op *D;
-    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(4), &in_single));
-    assert_ok(larmor_op_diag(in_single, &D));
+    larmor_array *in_single = MADE(larmor_array, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(4), &made));
+    larmor_op *D = MADE(larmor_op, larmor_op_diag(in_single, &made));
     assert_refused(larmor_op_chain(A, D, &out), LARMOR_ERR_SHAPE, "both must agree");
     LMR_FREE(D, in_single);
     assert_int_equal(a.destroyed + b.destroyed, 0);

@@ -9,9 +9,7 @@ static void work(larmor_array *x, larmor_array *y, int times)
 
 static larmor_array *numbers(int64_t n)
 {
-    larmor_array *x;
-    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(n), &x));
-    return x;
+    return MADE(larmor_array, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(n), &made));
 }
 
 TEST(a_timer_measures_from_its_last_start_and_goes_on)
@@ -38,9 +36,8 @@ TEST(a_timer_measures_from_its_last_start_and_goes_on)
 
 TEST(a_timer_keeps_its_device_alive)
 {
-    larmor_device *own;
     double seconds = -1;
-    assert_ok(larmor_device_open(larmor_device_spec(dev), &own));
+    larmor_device *own = MADE(larmor_device, larmor_device_open(larmor_device_spec(dev), &made));
     OWN(larmor_timer, *timer, larmor_timer_create(own, &timer));
     larmor_device_free(own);
     assert_ok(larmor_timer_start(timer));
@@ -71,19 +68,16 @@ TEST(a_processor_says_that_it_cannot_record)
 {
     if (can_record()) skip();
     char text[128];
-    larmor_graph *graph = (larmor_graph *)&graph;
     snprintf(text, sizeof text,
              "larmor_graph_begin: %s runs every call at once and records none; make the calls again instead",
              larmor_device_spec(dev));
     assert_refused(larmor_graph_begin(dev), LARMOR_ERR_UNSUPPORTED, text);
-    assert_refused(larmor_graph_end(dev, &graph), LARMOR_ERR_ARG, "nothing is recorded");
-    assert_null(graph);
+    assert_none_made(larmor_graph, larmor_graph_end(dev, &made), LARMOR_ERR_ARG, "nothing is recorded");
 }
 
 TEST(graphs_used_wrongly_are_refused)
 {
     OWNED(larmor_graph) *graph = (larmor_graph *)&graph;
-    larmor_timer *timer;
     double seconds;
     assert_refused(larmor_graph_begin(NULL), LARMOR_ERR_ARG, "a device is needed");
     assert_refused(larmor_graph_end(dev, NULL), LARMOR_ERR_ARG, "graph is NULL");
@@ -92,7 +86,7 @@ TEST(graphs_used_wrongly_are_refused)
     assert_refused(larmor_graph_launch(NULL), LARMOR_ERR_ARG, "a graph is needed");
     larmor_graph_free(NULL);
     if (!can_record()) return;
-    assert_ok(larmor_timer_create(dev, &timer));
+    larmor_timer *timer = MADE(larmor_timer, larmor_timer_create(dev, &made));
     assert_ok(larmor_timer_start(timer));
     assert_ok(larmor_graph_begin(dev));
     assert_refused(larmor_graph_begin(dev), LARMOR_ERR_ARG, "records a graph; end it first");

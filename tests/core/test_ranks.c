@@ -18,12 +18,11 @@ static larmor_op *row_of(int scene, int rank)
 {
     static const larmor_op_impl impl = {.name = "failing", .forward = fails, .adjoint = fails};
     const int is_last = rank == larmor_ranks_count(ranks) - 1;
-    larmor_op *row;
     if (scene != FAILING || !is_last)
         return diagonals(dev, scene < SIZES ? size_of[scene] : 700 + (scene == MISFIT && is_last),
                          10 + 7 * (uint64_t)rank, 1 + rank % 2);
-    assert_ok(larmor_op_create(dev, &impl, NULL, LARMOR_C64, LARMOR_SHAPE(700, 1), LARMOR_SHAPE(700, 1), &row));
-    return row;
+    return MADE(larmor_op,
+                larmor_op_create(dev, &impl, NULL, LARMOR_C64, LARMOR_SHAPE(700, 1), LARMOR_SHAPE(700, 1), &made));
 }
 
 static larmor_status join(int scene, larmor_op **op)
@@ -109,9 +108,7 @@ TEST(the_error_of_a_row_is_returned_with_its_rank_and_the_next_call_works)
 
 TEST(rows_that_do_not_fit_are_refused)
 {
-    larmor_op *A;
-    assert_refused(join(MISFIT, &A), LARMOR_ERR_SHAPE, "differs from that of rank 0");
-    assert_null(A);
+    assert_none_made(larmor_op, join(MISFIT, &made), LARMOR_ERR_SHAPE, "differs from that of rank 0");
 }
 
 int main(void)

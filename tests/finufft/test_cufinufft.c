@@ -105,10 +105,8 @@ static larmor_array *upload(int is_double, int is_complex, int64_t count, const 
 {
     const larmor_dtype real_type = is_double ? LARMOR_F64 : LARMOR_F32;
     const larmor_dtype complex_type = is_double ? LARMOR_C128 : LARMOR_C64;
-    larmor_array *x;
-    assert_ok(larmor_array_upload(dev, is_complex ? complex_type : real_type, LARMOR_SHAPE(count),
-                                  is_complex ? LARMOR_C128 : LARMOR_F64, host, &x));
-    return x;
+    return MADE(larmor_array, larmor_array_upload(dev, is_complex ? complex_type : real_type, LARMOR_SHAPE(count),
+                                                  is_complex ? LARMOR_C128 : LARMOR_F64, host, &made));
 }
 
 typedef struct memory {
@@ -405,7 +403,7 @@ TEST(points_and_values_that_make_no_sense_have_codes_and_the_plan_goes_on)
         const memory m = place(&p);
         const addresses a = addresses_of(&p, &m);
         double bad[M] = {[5] = NAN};
-        larmor_array *not_finite = upload(1, 0, M, bad);
+        OWNED(larmor_array) *not_finite = upload(1, 0, M, bad);
         cufinufft_plan plan = NULL;
         assert_ok(larmor_device_sync(dev));
         assert_int_equal(cufinufft_makeplan(type, 1, p.modes, p.sign, 1, p.tol, &plan, NULL), 0);
@@ -425,7 +423,6 @@ TEST(points_and_values_that_make_no_sense_have_codes_and_the_plan_goes_on)
         assert_int_equal(cufinufft_execute(plan, a.c, a.f), 0);
         assert_int_equal(cufinufft_destroy(plan), 0);
         assert_at_most(error_of(&p, &m), 1e-8);
-        larmor_array_free(not_finite);
         discard(&m);
     }
 }

@@ -16,16 +16,12 @@ static inline double gauss(uint64_t *seed)
 
 static inline larmor_array *array_of(const cplx *x, larmor_shape shape)
 {
-    larmor_array *made;
-    assert_ok(larmor_array_upload(dev, LARMOR_C64, shape, LARMOR_C128, x, &made));
-    return made;
+    return MADE(larmor_array, larmor_array_upload(dev, LARMOR_C64, shape, LARMOR_C128, x, &made));
 }
 
 static inline double *numbers(const larmor_array *x)
 {
-    double *values;
-    assert_ok(larmor_array_download(x, LARMOR_F64, &values));
-    return values;
+    return MADE(double, larmor_array_download(x, LARMOR_F64, &made));
 }
 
 static inline int by_size(const void *a, const void *b)

@@ -40,9 +40,8 @@ static void turn_spins(const larmor_fisp *s, double t1, double t2, double *echo)
 
 static larmor_array *make_table(const double *values)
 {
-    larmor_array *made;
-    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(ENTRIES, 2), LARMOR_F64, values, &made));
-    return made;
+    return MADE(larmor_array,
+                larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(ENTRIES, 2), LARMOR_F64, values, &made));
 }
 
 TEST(signals_are_the_mean_of_spins_with_and_without_an_inversion)

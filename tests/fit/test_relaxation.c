@@ -56,24 +56,21 @@ static larmor_array *make_images(const truth *t, double noise, cplx factor, int 
     const int64_t voxels = GRID * draws;
     HEAP cplx *x = malloc((size_t)(voxels * TIMES) * sizeof *x);
     HEAP double *size = malloc((size_t)(voxels * TIMES) * sizeof *size);
-    larmor_array *images;
     assert_true(x && size);
     for (int64_t i = 0; i < voxels * TIMES; i++) {
         const double T = constant_of(t, (int)(i % voxels / draws)), re = gauss(&seed);
         x[i] = factor * (signal_of(t, T, ms[i / voxels]) + noise * (re + I * gauss(&seed)));
         size[i] = cabs(x[i]);
     }
-    assert_ok(larmor_array_upload(dev, magnitude ? LARMOR_F32 : LARMOR_C64, LARMOR_SHAPE(draws, GRID, TIMES),
-                                  magnitude ? LARMOR_F64 : LARMOR_C128, magnitude ? (void *)size : (void *)x,
-                                  &images));
-    return images;
+    return MADE(larmor_array, larmor_array_upload(
+                                  dev, magnitude ? LARMOR_F32 : LARMOR_C64, LARMOR_SHAPE(draws, GRID, TIMES),
+                                  magnitude ? LARMOR_F64 : LARMOR_C128, magnitude ? (void *)size : (void *)x, &made));
 }
 
 /* Everywhere, so that the threshold leaves nothing out. */
 static larmor_array *whole(void)
 {
-    larmor_array *mask;
-    assert_ok(larmor_array_create(dev, LARMOR_F32, LARMOR_SHAPE(draws, GRID), &mask));
+    larmor_array *mask = MADE(larmor_array, larmor_array_create(dev, LARMOR_F32, LARMOR_SHAPE(draws, GRID), &made));
     assert_ok(larmor_fill(mask, 1));
     return mask;
 }
@@ -133,12 +130,11 @@ TEST(at_an_snr_of_50_medians_are_within_a_hundredth_of_the_truth)
 static larmor_array *turned(const larmor_array *images, const double *ms, double hz, const double *angle)
 {
     const int64_t count = larmor_array_count(images), voxels = count / TIMES;
-    larmor_array *other;
     OWN_MEMORY(cplx, *x, larmor_array_download(images, LARMOR_C128, &x));
     for (int64_t i = 0; i < count; i++)
         x[i] *= cexp(I * (angle ? angle[i / voxels] : 2 * M_PI * hz * ms[i / voxels] / 1000));
-    assert_ok(larmor_array_upload(dev, LARMOR_C64, larmor_array_shape(images), LARMOR_C128, x, &other));
-    return other;
+    return MADE(larmor_array,
+                larmor_array_upload(dev, LARMOR_C64, larmor_array_shape(images), LARMOR_C128, x, &made));
 }
 
 TEST(t2star_of_complex_images_has_a_frequency_in_each_voxel)

@@ -6,18 +6,14 @@ enum { SIDE = 48, VOXELS = SIDE * SIDE, REACH = 4 };
 
 static larmor_array *map_of(const double *x, larmor_shape shape)
 {
-    larmor_array *made;
-    assert_ok(larmor_array_upload(dev, LARMOR_F32, shape, LARMOR_F64, x, &made));
-    return made;
+    return MADE(larmor_array, larmor_array_upload(dev, LARMOR_F32, shape, LARMOR_F64, x, &made));
 }
 
 static double *spread_of(const double *value, const double *deviation, larmor_shape shape, double *ratio)
 {
     OWNED(larmor_array) *v = map_of(value, shape), *s = map_of(deviation, shape), *spread;
-    double *found;
     assert_ok(larmor_fit_spread(v, s, &spread, ratio));
-    assert_ok(larmor_array_download(spread, LARMOR_F64, &found));
-    return found;
+    return MADE(double, larmor_array_download(spread, LARMOR_F64, &made));
 }
 
 TEST(a_spread_is_the_mean_square_of_differences_beyond_both_deviations)

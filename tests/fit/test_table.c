@@ -42,13 +42,12 @@ static larmor_array *make_dictionary(void)
 static larmor_array *make_table(void)
 {
     double values[2 * ENTRIES];
-    larmor_array *table;
     for (int64_t e = 0; e < ENTRIES; e++) {
         values[e] = one_of(e);
         values[e + ENTRIES] = two_of(e);
     }
-    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(ENTRIES, 2), LARMOR_F64, values, &table));
-    return table;
+    return MADE(larmor_array,
+                larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(ENTRIES, 2), LARMOR_F64, values, &made));
 }
 
 static larmor_array *make_images(double noise)

@@ -61,7 +61,6 @@ static larmor_array *make_images(const scene *s)
 {
     HEAP cplx *x = calloc((size_t)VOXELS * MOST_TIMES, sizeof *x);
     uint64_t seed = s->seed;
-    larmor_array *images;
     assert_non_null(x);
     for (int j = 0; j < s->times; j++) {
         const double t = s->ms[j] / 1000;
@@ -76,17 +75,15 @@ static larmor_array *make_images(const scene *s)
             x[i + VOXELS * j] += (re + I * gauss(&seed)) / s->snr;
         }
     }
-    assert_ok(larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(N, N, 1, s->times), LARMOR_C128, x, &images));
-    return images;
+    return MADE(larmor_array,
+                larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(N, N, 1, s->times), LARMOR_C128, x, &made));
 }
 
 static larmor_array *body(void)
 {
     float inside[VOXELS];
-    larmor_array *mask;
     for (int i = 0; i < VOXELS; i++) inside[i] = (float)(region_of(i) >= 0);
-    assert_ok(larmor_array_upload(dev, LARMOR_F32, LARMOR_SHAPE(N, N), LARMOR_F32, inside, &mask));
-    return mask;
+    return MADE(larmor_array, larmor_array_upload(dev, LARMOR_F32, LARMOR_SHAPE(N, N), LARMOR_F32, inside, &made));
 }
 
 static larmor_fit_maps fit(const scene *s, int fat_above, const larmor_array *field)

@@ -38,21 +38,17 @@ static scan scan_of(double breaths, double beats)
 
 static larmor_source *source_of(const scan *s)
 {
-    larmor_source *source;
     const larmor_readouts image = {.kspace = s->kspace, .traj = s->traj, .stamps = s->stamp};
     const larmor_scan_arrays arrays = {
         .matrix = {N, N}, .fov_mm = {256, 256, 5}, .trajectory = "goldenangle", .image = &image, .images = 1};
-    assert_ok(larmor_source_of_arrays(&arrays, &source));
-    return source;
+    return MADE(larmor_source, larmor_source_of_arrays(&arrays, &made));
 }
 
 /* The bins of a scan, and what they rest on where found is not NULL. */
 static larmor_source *bins_of(const scan *s, larmor_bins_opts opts, larmor_bins_found *found)
 {
     OWNED(larmor_source) *whole = source_of(s);
-    larmor_source *bins;
-    assert_ok(larmor_source_of_bins(whole, dev, &opts, found, &bins));
-    return bins;
+    return MADE(larmor_source, larmor_source_of_bins(whole, dev, &opts, found, &made));
 }
 
 static larmor_recon_result images_of(larmor_source *source, const scan *s, const char *method, int iters)
@@ -93,9 +89,7 @@ TEST(bins_of_the_breath_have_equally_many_readouts_and_those_of_the_heart_are_ph
 
 static larmor_array *numbers(const double *x, int64_t count)
 {
-    larmor_array *made;
-    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(count), LARMOR_F64, x, &made));
-    return made;
+    return MADE(larmor_array, larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(count), LARMOR_F64, x, &made));
 }
 
 /* Bins of given signals: a heart of ten readouts, and a breath that rises all the time. */
@@ -178,7 +172,6 @@ TEST(bins_of_time_have_equally_many_readouts_one_after_the_other_and_the_breath_
 static larmor_array *state_of(const scan *s, const larmor_image_meta *meta, int bins)
 {
     OWNED(larmor_phantom) *still = NULL, *moved = NULL;
-    larmor_array *image;
     double shift[READOUTS], sum = 0;
     for (int i = 0; i < READOUTS; i++) {
         larmor_phantom_state state = {0};
@@ -195,8 +188,7 @@ static larmor_array *state_of(const scan *s, const larmor_image_meta *meta, int 
     for (int i = meta->repetition * each; i < (meta->repetition + 1) * each; i++) sum += shift[i] / each;
     assert_ok(larmor_phantom_create("shepp-logan", 2, &still));
     assert_ok(larmor_phantom_change(still, &(larmor_phantom_state){.shift = {0, sum}}, &moved));
-    assert_ok(larmor_phantom_bandlimited(moved, dev, LARMOR_C64, LARMOR_SHAPE(N, N), &image));
-    return image;
+    return MADE(larmor_array, larmor_phantom_bandlimited(moved, dev, LARMOR_C64, LARMOR_SHAPE(N, N), &made));
 }
 
 TEST(images_of_the_outer_bins_are_twice_as_near_to_their_state_as_the_image_of_all_readouts)

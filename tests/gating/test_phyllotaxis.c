@@ -75,11 +75,12 @@ TEST(both_rates_are_right_within_a_hundredth_and_each_state_of_the_breath_twice_
 {
     OWNED(scan) s = scan_of();
     larmor_bins_found found;
-    larmor_source *bins;
     const double minutes = subject.tr * READOUTS / 60;
     const double breaths = larmor_phantom_cycles(&subject.breath, 60 * minutes) / minutes;
     const double beats = larmor_phantom_cycles(&subject.heart, 60 * minutes) / minutes;
-    assert_ok(larmor_source_of_bins(s.source, dev, &(larmor_bins_opts){.breath = 2, .heart = 2}, &found, &bins));
+    larmor_source *bins =
+        MADE(larmor_source,
+             larmor_source_of_bins(s.source, dev, &(larmor_bins_opts){.breath = 2, .heart = 2}, &found, &made));
     larmor_source_free(bins);
     if (getenv("SHOW"))
         printf("breath %g of %g, %.2f; heart %g of %g, %.2f\n", found.breath_rate, breaths, found.breath_reliable,

@@ -39,24 +39,21 @@ static scan scan_of(void)
 
 static larmor_source *source_of(const scan *s)
 {
-    larmor_source *source;
     const larmor_readouts image = {.kspace = s->kspace, .traj = s->traj};
     const larmor_scan_arrays arrays = {
         .matrix = {N, N}, .fov_mm = {256, 256, 5}, .trajectory = "goldenangle", .image = &image, .images = 1};
-    assert_ok(larmor_source_of_arrays(&arrays, &source));
-    return source;
+    return MADE(larmor_source, larmor_source_of_arrays(&arrays, &made));
 }
 
 static larmor_source *bins_of(const scan *s, int of_heart, int of_breath)
 {
     OWNED(larmor_source) *whole = source_of(s);
-    larmor_source *bins;
     larmor_bins_found found;
     const larmor_bins_opts opts = {.heart = of_heart,
                                    .breath = of_breath,
                                    .heart_phase = of_heart ? s->phase : NULL,
                                    .breath_signal = of_breath ? s->shift : NULL};
-    assert_ok(larmor_source_of_bins(whole, dev, &opts, &found, &bins));
+    larmor_source *bins = MADE(larmor_source, larmor_source_of_bins(whole, dev, &opts, &found, &made));
     assert_int_equal(found.empty, 0);
     return bins;
 }
@@ -163,8 +160,8 @@ TEST(penalties_along_bins_of_some_phases_are_refused_in_a_line)
     larmor_recon *recon;
     double beats[2 * READOUTS];
     for (int i = 0; i < 2 * READOUTS; i++) beats[i] = i % 2 ? .1 : .6;
-    OWNED(larmor_array) *phase;
-    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2 * READOUTS), LARMOR_F64, beats, &phase));
+    OWN(larmor_array, *phase,
+        larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2 * READOUTS), LARMOR_F64, beats, &phase));
     const larmor_readouts image[] = {{.kspace = s.kspace, .traj = s.traj},
                                      {.kspace = s.kspace, .traj = s.traj, .meta = {.repetition = 1}}};
     const larmor_scan_arrays arrays = {

@@ -36,7 +36,6 @@ static larmor_phantom_cycle cycle_of(double rate, double size, uint64_t seed)
 static scan scan_of(const subject *u)
 {
     scan s = {.breath = cycle_of(u->breaths, 20, 2 * u->seed), .heart = cycle_of(u->beats, .3, 2 * u->seed + 1)};
-    larmor_output *out;
     const char *path = in_folder("scan.h5");
     larmor_simulation_opts opts = {.trajectory = u->trajectory,
                                    .traj = {.readouts = READOUTS},
@@ -49,7 +48,7 @@ static scan scan_of(const subject *u)
                                    .waveforms = u->waveforms};
     memcpy(opts.traj.matrix, u->matrix, sizeof opts.traj.matrix);
     assert_ok(larmor_simulation_create(dev, &opts, &s.made));
-    assert_ok(larmor_output_open(path, 1, &out));
+    larmor_output *out = MADE(larmor_output, larmor_output_open(path, 1, &made));
     assert_ok(larmor_simulation_save(s.made, out));
     larmor_output_free(out);
     assert_ok(larmor_raw_open(path, NULL, &s.raw));
@@ -60,13 +59,12 @@ static scan scan_of(const subject *u)
 static larmor_gating_trace trace_of(const scan *s, larmor_gating_way way, larmor_bins_found *found)
 {
     larmor_gating_trace trace = {.readouts = 0};
-    larmor_source *bins;
     const larmor_bins_opts opts = {.heart = s->heart.rate > 0 ? HEART : 0,
                                    .breath = s->breath.rate > 0 ? BREATH : 0,
                                    .way = way,
                                    .waveforms = s->raw,
                                    .trace = &trace};
-    assert_ok(larmor_source_of_bins(s->source, dev, &opts, found, &bins));
+    larmor_source *bins = MADE(larmor_source, larmor_source_of_bins(s->source, dev, &opts, found, &made));
     larmor_source_free(bins);
     assert_int_equal(trace.readouts, READOUTS);
     return trace;
@@ -360,10 +358,8 @@ IN_FOLDER(a_drawing_has_each_trigger_and_each_readout_and_goes_to_svg_alone)
 /* By cg, each by itself. */
 static larmor_recon *recon_of(larmor_source *source, larmor_array *maps)
 {
-    larmor_recon *recon;
     const larmor_recon_opts opts = OPTS(.method = "cg", .maps = maps);
-    assert_ok(larmor_recon_create(source, dev, &opts, &recon));
-    return recon;
+    return MADE(larmor_recon, larmor_recon_create(source, dev, &opts, &made));
 }
 
 IN_FOLDER(images_of_bins_are_nearer_to_the_true_states_than_the_static_image_over_trajectories_seeds_and_noise)
@@ -384,8 +380,8 @@ IN_FOLDER(images_of_bins_are_nearer_to_the_true_states_than_the_static_image_ove
         assert_ok(larmor_simulation_maps(s.made, matrix, &maps, &meta));
         OWN(larmor_expected, truth, larmor_simulation_states(s.made, 3, 3, &truth));
         OWNED(larmor_recon) *of_bins = recon_of(bins, maps), *of_all = recon_of(s.source, maps);
-        larmor_recon_result whole, r;
-        assert_ok(larmor_recon_run(of_all, 0, &whole));
+        larmor_recon_result r;
+        OWN(larmor_recon_result, whole, larmor_recon_run(of_all, 0, &whole));
         assert_true(truth.count == 9 && larmor_recon_series(of_bins) == 9);
         double own = 0, all = 0;
         for (int b = 0; b < 9; b++) {
@@ -396,7 +392,6 @@ IN_FOLDER(images_of_bins_are_nearer_to_the_true_states_than_the_static_image_ove
             all += difference(whole.image[0].data, truth.image[b].data) / 9;
             larmor_recon_result_free(&r);
         }
-        larmor_recon_result_free(&whole);
         if (getenv("SHOW")) printf("%zu: %.3f of %.3f\n", i, own, all);
         const double least = subjects[i].matrix[2] > 1 ? 1.05 : 1.5; /* in space a voxel is as large as the breath */
         if (!(least * own < all)) fail_msg("subject %zu: %g, the static image %g", i, own, all);
@@ -406,18 +401,14 @@ IN_FOLDER(images_of_bins_are_nearer_to_the_true_states_than_the_static_image_ove
 /* By the method that the library takes. */
 static larmor_recon *open_recon(larmor_source *source, larmor_array *maps, int64_t memory)
 {
-    larmor_recon *recon;
     const larmor_recon_opts opts = OPTS(.maps = maps, .memory = memory);
-    assert_ok(larmor_recon_create(source, dev, &opts, &recon));
-    return recon;
+    return MADE(larmor_recon, larmor_recon_create(source, dev, &opts, &made));
 }
 
 static larmor_source *bins_of(const scan *s)
 {
-    larmor_source *bins;
     const larmor_bins_opts opts = {.heart = 3, .breath = 3, .way = LARMOR_GATING_AUTO, .waveforms = s->raw};
-    assert_ok(larmor_source_of_bins(s->source, dev, &opts, NULL, &bins));
-    return bins;
+    return MADE(larmor_source, larmor_source_of_bins(s->source, dev, &opts, NULL, &made));
 }
 
 IN_FOLDER(each_bin_is_nearer_to_its_state_than_the_static_image_also_where_it_lacks_arms_that_come_in_turn)

@@ -49,10 +49,8 @@ static inline waves_file waves_file_begun(const char *path, const larmor_wavefor
 
 static inline larmor_raw *waves_file_read(waves_file f, const char *path)
 {
-    larmor_raw *raw;
     assert_ok(larmor_raw_finish(f.writer));
     larmor_raw_writer_free(f.writer);
     larmor_output_free(f.out);
-    assert_ok(larmor_raw_open(path, NULL, &raw));
-    return raw;
+    return MADE(larmor_raw, larmor_raw_open(path, NULL, &made));
 }

@@ -101,17 +101,15 @@ static void scan(void)
                                     .acquisitions = READOUTS,
                                     .claimed = READOUTS,
                                     .xml_bytes = sizeof xml,
-                                    .encodings = 1,
-                                    .receiver_channels = 1,
-                                    .noise_bandwidth = .793};
+                                    .header = {.encodings = 1, .receiver_channels = 1, .noise_bandwidth = .793}};
     if (is("2^40 readouts")) answer.scan.acquisitions = INT64_C(1) << 40;
     if (is("fewer readouts than it says")) answer.scan.claimed = 1;
     if (is("group without end")) memset(answer.scan.group, 'x', sizeof answer.scan.group);
     if (is("-1 readouts")) answer.scan.acquisitions = -1;
-    if (is("64 encodings")) answer.scan.encodings = 64;
-    if (is("-1 encodings")) answer.scan.encodings = -1;
+    if (is("64 encodings")) answer.scan.header.encodings = 64;
+    if (is("-1 encodings")) answer.scan.header.encodings = -1;
     if (is("long header")) answer.scan.xml_bytes = LMR_MRD_MAX_HEADER;
-    if (is("bandwidth NaN")) answer.scan.noise_bandwidth = (double)NAN;
+    if (is("bandwidth NaN")) answer.scan.header.noise_bandwidth = (double)NAN;
 }
 
 static void heads(void)

@@ -99,8 +99,7 @@ static inline void limit_files(rlim_t bytes)
 /* An array of random numbers in [-1, 1). */
 static inline larmor_array *random_array(larmor_dtype dtype, larmor_shape shape, uint64_t seed)
 {
-    larmor_array *x;
-    assert_ok(larmor_array_create(dev, dtype, shape, &x));
+    larmor_array *x = MADE(larmor_array, larmor_array_create(dev, dtype, shape, &made));
     const size_t bytes = larmor_array_bytes(x);
     const int is_double = dtype == LARMOR_F64 || dtype == LARMOR_C128;
     HEAP void *host = malloc(bytes + 1);

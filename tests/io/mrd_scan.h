@@ -330,9 +330,7 @@ static inline void refused(const char *line)
 
 static inline larmor_raw *opened_with(const larmor_raw_opts *opts)
 {
-    larmor_raw *raw;
-    assert_ok(larmor_raw_open(path, opts, &raw));
-    return raw;
+    return MADE(larmor_raw, larmor_raw_open(path, opts, &made));
 }
 
 /* The scan as its file is read. */
@@ -345,12 +343,10 @@ static inline larmor_raw *written(const scan *s)
 /* What came from the device under test as an array that the host may look into. */
 static inline void bring_to_host(larmor_array **x)
 {
-    larmor_device *host;
-    larmor_array *copy;
     if (!*x) return;
-    assert_ok(larmor_device_open("cpu:1", &host));
-    assert_ok(larmor_array_to(*x, host, &copy));
-    LMR_FREE(*x, host);
+    OWN(larmor_device, *host, larmor_device_open("cpu:1", &host));
+    larmor_array *copy = MADE(larmor_array, larmor_array_to(*x, host, &made));
+    LMR_FREE(*x);
     *x = copy;
 }
 

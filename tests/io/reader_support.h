@@ -81,10 +81,9 @@ static inline void scan_refused(const char *way, larmor_status status, const cha
 static inline larmor_status ask_scan(const char *way, const lmr_reader_limits *limits, int heads)
 {
     lmr_source source;
-    lmr_reader *reader;
     const lmr_reader_answer *answer;
     assert_ok(lmr_source_open(file_for(way, "limits.h5"), "a file", &source));
-    assert_ok(lmr_reader_start(&source, NULL, NULL, limits, &reader));
+    lmr_reader *reader = MADE(lmr_reader, lmr_reader_start(&source, NULL, NULL, limits, &made));
     larmor_status st = lmr_reader_ask_for(reader, LMR_ASK_SCAN, "dataset", 1 << 20, &answer);
     if (heads) assert_ok(st);
     if (heads) st = lmr_reader_ask_for(reader, LMR_ASK_HEADS, NULL, 1 << 20, &answer);

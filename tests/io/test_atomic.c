@@ -20,9 +20,7 @@ static const char *named(const char *stem, const char *suffix)
 
 static void refused(const char *path, int force, larmor_status status, const char *text)
 {
-    larmor_output *out = (larmor_output *)1;
-    assert_refused(larmor_output_open(path, force, &out), status, text);
-    assert_null(out);
+    assert_none_made(larmor_output, larmor_output_open(path, force, &made), status, text);
 }
 
 IN_FOLDER(unknown_suffix_lists_the_known_ones)
@@ -73,10 +71,9 @@ IN_FOLDER(existing_file_needs_force)
     put_file(in_folder("k.hdr"), "old", 3);
     refused(in_folder("k.cfl"), 0, LARMOR_ERR_EXISTS, "k.cfl: k.hdr exists already; opts.force overwrites it");
     size_t bytes;
-    unsigned char *data = get_file(path, &bytes);
+    HEAP unsigned char *data = get_file(path, &bytes);
     assert_int_equal(bytes, 3);
     assert_memory_equal(data, "old", 3);
-    free(data);
 }
 
 IN_FOLDER(symbolic_link_is_neither_followed_nor_replaced)
@@ -123,8 +120,7 @@ IN_FOLDER(what_is_reserved_and_not_written_is_given_back)
 IN_FOLDER(more_than_the_disk_has_is_refused_with_both_figures)
 {
     struct statvfs fs;
-    larmor_output *out;
-    assert_ok(larmor_output_open(in_folder("x.npy"), 0, &out));
+    larmor_output *out = MADE(larmor_output, larmor_output_open(in_folder("x.npy"), 0, &made));
     assert_ok(fstatvfs(out->folder, &fs));
     const int64_t room = (int64_t)fs.f_bavail * (int64_t)fs.f_frsize;
     assert_int_equal(lmr_output_reserve(out, 0, room + (INT64_C(1) << 40)), LARMOR_ERR_IO);
@@ -222,7 +218,7 @@ IN_FOLDER(temporary_files_of_killed_runs_are_removed)
 IN_FOLDER(finished_file_has_the_mode_of_the_umask_and_a_growing_one_is_private)
 {
     const mode_t before = umask(027);
-    larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(4, 3), 1);
+    OWNED(larmor_array) *x = random_array(LARMOR_C64, LARMOR_SHAPE(4, 3), 1);
     larmor_output *out;
     assert_ok(larmor_output_open(in_folder("out.npy"), 0, &out));
     DIR *d = opendir(folder);
@@ -238,7 +234,6 @@ IN_FOLDER(finished_file_has_the_mode_of_the_umask_and_a_growing_one_is_private)
     assert_int_equal(s.st_mode & 07777, 0640);
     assert_refused(larmor_array_save(out, x), LARMOR_ERR_ARG, "was written already");
     larmor_output_free(out);
-    larmor_array_free(x);
     umask(before);
     assert_int_equal(files_in_folder(), 1);
 }
@@ -286,8 +281,7 @@ IN_FOLDER(force_replaces_both_files_of_a_pair)
 IN_FOLDER(target_that_appears_meanwhile_is_kept_and_a_pair_is_taken_back)
 {
     OWNED(larmor_array) *x = random_array(LARMOR_C64, LARMOR_SHAPE(4, 3), 1);
-    larmor_output *out;
-    assert_ok(larmor_output_open(in_folder("k.cfl"), 0, &out));
+    larmor_output *out = MADE(larmor_output, larmor_output_open(in_folder("k.cfl"), 0, &made));
     put_file(in_folder("k.hdr"), "other", 5);
     assert_refused(larmor_array_save(out, x), LARMOR_ERR_EXISTS,
                    "appeared while it was computed; opts.force overwrites it");
@@ -301,9 +295,8 @@ IN_FOLDER(target_that_appears_meanwhile_is_kept_and_a_pair_is_taken_back)
     assert_int_equal(mkdir(in_folder("k.hdr"), 0700), 0);
     assert_refused(larmor_array_save(out, x), LARMOR_ERR_IO, "cannot rename");
     size_t bytes;
-    unsigned char *data = get_file(in_folder("k.cfl"), &bytes);
+    HEAP unsigned char *data = get_file(in_folder("k.cfl"), &bytes);
     assert_int_equal(bytes, 3);
-    free(data);
     larmor_output_free(out);
     assert_int_equal(files_in_folder(), 2);
 }
@@ -321,9 +314,8 @@ IN_FOLDER(failing_write_keeps_the_old_file_in_every_format)
         assert_non_null(strstr(larmor_last_error(), "nothing written."));
         assert_int_equal(files_in_folder(), 1);
         size_t bytes;
-        unsigned char *data = get_file(path, &bytes);
+        HEAP unsigned char *data = get_file(path, &bytes);
         assert_int_equal(bytes, 3);
-        free(data);
         remove(path);
     }
 }

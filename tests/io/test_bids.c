@@ -148,10 +148,9 @@ IN_FOLDER(an_image_of_phases_is_written_with_its_sidecar)
     assert_ok(larmor_image_write(out, &image, 1, &opts));
     snprintf(path, sizeof path, "%s/sub-1/anat/sub-1_part-phase_T1w.nii", folder);
     size_t bytes;
-    unsigned char *file = get_file(path, &bytes);
+    HEAP unsigned char *file = get_file(path, &bytes);
     assert_int_equal(bytes, 352 + sizeof angles);
     assert_memory_equal(file + 352, angles, sizeof angles);
-    free(file);
     unlink(path);
     snprintf(path, sizeof path, "%s/sub-1/anat/sub-1_part-phase_T1w.json", folder);
     assert_true(has(path, "\"Units\": \"rad\""));

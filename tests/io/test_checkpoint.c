@@ -8,9 +8,7 @@ static const char first_text[] = "what was reached first", second_text[] = "and 
 
 static larmor_checkpoint *place_at(const char *path)
 {
-    larmor_checkpoint *c;
-    assert_ok(larmor_checkpoint_file(path, &c));
-    return c;
+    return MADE(larmor_checkpoint, larmor_checkpoint_file(path, &made));
 }
 
 static larmor_status save(const larmor_checkpoint *c, const char *text)
@@ -122,7 +120,7 @@ IN_FOLDER(any_byte_that_was_changed_is_seen)
 {
     const char *path = saved();
     size_t bytes;
-    unsigned char *data = get_file(path, &bytes);
+    HEAP unsigned char *data = get_file(path, &bytes);
     for (size_t i = 0; i < bytes; i++)
         for (int bit = 0; bit < 8; bit++) {
             data[i] ^= (unsigned char)(1 << bit);
@@ -134,7 +132,6 @@ IN_FOLDER(any_byte_that_was_changed_is_seen)
         }
     put_file(path, data, bytes);
     holds(path, first_text);
-    free(data);
 }
 
 IN_FOLDER(at_any_length_but_its_own_it_is_damaged)
@@ -172,10 +169,9 @@ IN_FOLDER(files_that_are_no_checkpoints_are_left_alone)
         size_t bytes;
         put_file(both[i], "the only copy of a thesis", 25);
         assert_refused(try_open(path), LARMOR_ERR_FORMAT, "is no checkpoint. Choose another name, or delete it.");
-        unsigned char *data = get_file(both[i], &bytes);
+        HEAP unsigned char *data = get_file(both[i], &bytes);
         assert_memory_equal(data, "the only copy of a thesis", 25);
         assert_int_equal(files_in_folder(), 1);
-        free(data);
         unlink(both[i]);
     }
     assert_int_equal(mkdir(path, 0700), 0);
@@ -211,9 +207,7 @@ IN_FOLDER(a_full_disk_leaves_what_is_there)
 IN_FOLDER(a_place_of_ones_own_needs_all_functions)
 {
     static const larmor_checkpoint_impl none;
-    static int any;
-    larmor_checkpoint *c = (larmor_checkpoint *)&any;
-    assert_refused(larmor_checkpoint_create("x", &none, NULL, &c), LARMOR_ERR_ARG, "open, get, begin, put, commit");
-    assert_null(c);
-    assert_refused(larmor_checkpoint_file("", &c), LARMOR_ERR_ARG, "no path");
+    assert_none_made(larmor_checkpoint, larmor_checkpoint_create("x", &none, NULL, &made), LARMOR_ERR_ARG,
+                     "open, get, begin, put, commit");
+    assert_none_made(larmor_checkpoint, larmor_checkpoint_file("", &made), LARMOR_ERR_ARG, "no path");
 }

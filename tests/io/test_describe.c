@@ -22,13 +22,12 @@ static larmor_image_info described(const char *path)
 /* 4 x 3 numbers whose magnitudes are 1 to 12. */
 static larmor_array *numbers(void)
 {
-    larmor_array *x;
     float host[24];
     for (int i = 0; i < 12; i++) {
         host[2 * i] = i % 2 ? 0 : -(float)(i + 1);
         host[2 * i + 1] = i % 2 ? (float)(i + 1) : 0;
     }
-    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(4, 3), &x));
+    larmor_array *x = MADE(larmor_array, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(4, 3), &made));
     assert_ok(larmor_array_write(x, host, sizeof host));
     return x;
 }

@@ -252,9 +252,8 @@ IN_FOLDER(the_header_fills_patient_study_scanner_and_sequence)
 static int holds(const char *name, const char *text)
 {
     size_t bytes;
-    unsigned char *data = get_file(in_folder(name), &bytes);
+    HEAP unsigned char *data = get_file(in_folder(name), &bytes);
     const int found = memmem(data, bytes, text, strlen(text)) != NULL;
-    free(data);
     return found;
 }
 
@@ -454,8 +453,7 @@ IN_FOLDER(a_write_that_fails_half_way_leaves_the_old_folder_alone)
     assert_refused(write_images("x.dcm/", 1, &bad, 1, NULL), LARMOR_ERR_NUMERIC, "nothing written");
     assert_int_equal(files_of("x.dcm"), NZ);
     assert_int_equal(files_in_folder(), 1);
-    larmor_output *out;
-    assert_ok(larmor_output_open(in_folder("x.dcm/"), 1, &out));
+    larmor_output *out = MADE(larmor_output, larmor_output_open(in_folder("x.dcm/"), 1, &made));
     limit_files(1);
     signal(SIGXFSZ, SIG_IGN);
     const larmor_status st = larmor_image_write(out, &image, 1, NULL);

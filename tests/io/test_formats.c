@@ -39,12 +39,11 @@ IN_FOLDER(npy_header_is_numpys_own)
     OWNED(larmor_array) *x = random_array(LARMOR_C64, LARMOR_SHAPE(5, 4), 3);
     save(in_folder("x.npy"), x);
     size_t bytes;
-    unsigned char *data = get_file(in_folder("x.npy"), &bytes);
+    HEAP unsigned char *data = get_file(in_folder("x.npy"), &bytes);
     assert_int_equal(bytes, 128 + 20 * 8);
     assert_memory_equal(data, "\x93NUMPY\x01\x00\x76\x00", 10);
     assert_memory_equal(data + 10, "{'descr': '<c8', 'fortran_order': True, 'shape': (5, 4), }", 58);
     assert_int_equal(data[127], '\n');
-    free(data);
 }
 
 /* What numpy.save writes of an array in C order, whose last axis is the fastest. */
@@ -131,9 +130,8 @@ IN_FOLDER(npy_of_numbers_of_all_sizes_and_in_both_orders_of_bytes_are_these_numb
             assert_int_equal(larmor_array_dtype(x), t[k].dtype);
             assert_int_equal(larmor_array_count(x), parts);
             assert_ok(larmor_array_convert(x, parts < 4 ? LARMOR_C128 : LARMOR_F64, &wide));
-            double *own = host_of(wide);
+            HEAP double *own = host_of(wide);
             for (int i = 0; i < 4; i++) assert_true(own[i] == t[k].value[i]);
-            free(own);
         }
 }
 
@@ -214,27 +212,25 @@ IN_FOLDER(cfl_keeps_complex_arrays_bit_for_bit_with_inner_ones)
     assert_same(x, y);
     larmor_array_free(y);
     size_t bytes;
-    unsigned char *header = get_file(in_folder("maps.hdr"), &bytes);
+    HEAP unsigned char *header = get_file(in_folder("maps.hdr"), &bytes);
     static const char expected[] = "# Dimensions\n6 5 1 3 1 1 1 1 1 1 1 1 1 1 1 1\n";
     assert_int_equal(bytes, sizeof expected - 1);
     assert_memory_equal(header, expected, bytes);
-    LMR_FREE(header, x);
+    LMR_FREE(x);
 }
 
 /* Maps of [nx, ny, coils] have a 1 for z before their coils, and are read back as they are written. */
 IN_FOLDER(maps_of_a_slice_have_their_coils_in_the_dimension_of_bart)
 {
     larmor_array *flat = random_array(LARMOR_C64, LARMOR_SHAPE(6, 5, 3), 9), *x, *y;
-    larmor_output *out;
-    assert_ok(larmor_output_open(in_folder("maps.cfl"), 0, &out));
+    larmor_output *out = MADE(larmor_output, larmor_output_open(in_folder("maps.cfl"), 0, &made));
     assert_ok(larmor_maps_save(out, flat, NULL));
     larmor_output_free(out);
     size_t bytes;
-    unsigned char *header = get_file(in_folder("maps.hdr"), &bytes);
+    HEAP unsigned char *header = get_file(in_folder("maps.hdr"), &bytes);
     static const char expected[] = "# Dimensions\n6 5 1 3 1 1 1 1 1 1 1 1 1 1 1 1\n";
     assert_int_equal(bytes, sizeof expected - 1);
     assert_memory_equal(header, expected, bytes);
-    free(header);
     assert_ok(larmor_image_read(in_folder("maps.cfl"), dev, &y));
     assert_ok(larmor_array_reshape(flat, LARMOR_SHAPE(6, 5, 1, 3), &x));
     assert_same(x, y);
@@ -261,8 +257,7 @@ IN_FOLDER(maps_are_an_image_of_each_coil_in_hdf5)
     for (int i = 0; i < 2; i++) {
         larmor_array *maps = random_array(LARMOR_C64, shapes[i], 9), *read;
         larmor_image_meta got;
-        larmor_output *out;
-        assert_ok(larmor_output_open(in_folder("maps.h5"), 1, &out));
+        larmor_output *out = MADE(larmor_output, larmor_output_open(in_folder("maps.h5"), 1, &made));
         assert_ok(larmor_maps_save(out, maps, &meta));
         larmor_output_free(out);
         assert_ok(larmor_image_read(in_folder("maps.h5"), dev, &read));
@@ -300,18 +295,15 @@ IN_FOLDER(several_images_are_stacked_last)
             larmor_image images[3];
             larmor_array *view[3], *y;
             for (int i = 0; i < 3; i++) {
-                larmor_array *one;
-                assert_ok(larmor_array_slice(all, i, 1, &one));
+                OWN(larmor_array, *one, larmor_array_slice(all, i, 1, &one));
                 assert_ok(larmor_array_reshape(one, LARMOR_SHAPE(6, 5), &view[i]));
-                larmor_array_free(one);
                 images[i] = (larmor_image){.data = view[i]};
                 if (by_slice)
                     images[i].meta.slice = i;
                 else
                     images[i].meta.repetition = i;
             }
-            larmor_output *out;
-            assert_ok(larmor_output_open(in_folder(names[f]), 1, &out));
+            larmor_output *out = MADE(larmor_output, larmor_output_open(in_folder(names[f]), 1, &made));
             assert_ok(larmor_image_write(out, images, 3, NULL));
             larmor_output_free(out);
             assert_ok(larmor_image_read(in_folder(names[f]), dev, &y));
@@ -322,11 +314,10 @@ IN_FOLDER(several_images_are_stacked_last)
             larmor_array_free(y);
             if (!f) {
                 size_t bytes;
-                unsigned char *header = get_file(in_folder("x.hdr"), &bytes);
+                HEAP unsigned char *header = get_file(in_folder("x.hdr"), &bytes);
                 header[bytes] = 0;
                 assert_non_null(strstr((char *)header, by_slice ? "6 5 1 1 1 1 1 1 1 1 1 1 1 3 1 1"
                                                                 : "6 5 1 1 1 1 1 1 1 1 3 1 1 1 1 1"));
-                free(header);
             }
             for (int i = 0; i < 3; i++) larmor_array_free(view[i]);
         }
@@ -338,8 +329,7 @@ IN_FOLDER(magnitude_is_written_if_asked)
     larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(6, 5), 4), *y;
     HEAP float *v = host_of(x);
     for (int f = 0; f < 3; f++) {
-        larmor_output *out;
-        assert_ok(larmor_output_open(in_folder(names[f]), 0, &out));
+        larmor_output *out = MADE(larmor_output, larmor_output_open(in_folder(names[f]), 0, &made));
         assert_ok(larmor_image_write(out, &(larmor_image){.data = x}, 1, &(larmor_write_opts){.magnitude = 1}));
         larmor_output_free(out);
         assert_ok(larmor_image_read(in_folder(names[f]), dev, &y));
@@ -431,8 +421,7 @@ IN_FOLDER(images_that_do_not_fit_together_are_refused)
     OWNED(larmor_array) *y = random_array(LARMOR_C64, LARMOR_SHAPE(4, 5), 1);
     OWNED(larmor_array) *z = random_array(LARMOR_F32, LARMOR_SHAPE(4, 4), 1);
     OWNED(larmor_array) *line = random_array(LARMOR_F32, LARMOR_SHAPE(4), 1);
-    larmor_output *out;
-    assert_ok(larmor_output_open(in_folder("x.h5"), 0, &out));
+    larmor_output *out = MADE(larmor_output, larmor_output_open(in_folder("x.h5"), 0, &made));
     const larmor_image shapes[2] = {{.data = x}, {.data = y}}, types[2] = {{.data = x}, {.data = z}};
     const larmor_image one[1] = {{.data = line}};
     assert_refused(larmor_image_write(out, shapes, 2, NULL), LARMOR_ERR_SHAPE, "image 2 is c64 [4, 5] on");

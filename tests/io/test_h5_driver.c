@@ -54,8 +54,7 @@ WITH_SCAN(plugins_are_off_while_a_file_is_open_and_then_as_they_were)
     lmr_source_close(&source);
     assert_true(H5PLget_loading_state(&now) >= 0);
     assert_int_equal(now, before);
-    larmor_raw *raw;
-    assert_ok(larmor_raw_open(path, &(larmor_raw_opts){0}, &raw));
+    larmor_raw *raw = MADE(larmor_raw, larmor_raw_open(path, &(larmor_raw_opts){0}, &made));
     larmor_raw_free(raw);
     FILE *f = fopen(path, "w");
     assert_non_null(f);

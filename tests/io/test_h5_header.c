@@ -91,7 +91,7 @@ static void write_as_newer(const scan *s, layout l, int type_version, int layout
     size_t bytes, length;
     l.libver = 1;
     write_scan_as(s, &l);
-    unsigned char *all = get_file(path, &bytes);
+    HEAP unsigned char *all = get_file(path, &bytes);
     unsigned char *header = find_header(all, bytes, &length);
     unsigned char *type = find_message(header, length, 3), *storage = find_message(header, length, 8);
     assert_int_equal(lmr_h5_checksum(header, length), number(header + length, 4));
@@ -99,7 +99,6 @@ static void write_as_newer(const scan *s, layout l, int type_version, int layout
     if (layout_version) storage[0] = (unsigned char)layout_version;
     sign(header, length);
     put_file(path, all, bytes);
-    free(all);
 }
 
 /* libver v112 and v114 write types of version 4, v200 and latest of version 5. */
@@ -198,7 +197,7 @@ WITH_SCAN(a_block_of_the_users_before_the_file_is_passed_over)
             write_scan_as(s, &how);
             is_scan(s);
             size_t bytes;
-            unsigned char *all = get_file(path, &bytes);
+            HEAP unsigned char *all = get_file(path, &bytes);
             char line[96];
             put_file(path, all, bytes - 1);
             snprintf(line, sizeof line, "file cut short: %zu of %zu bytes. Copy it again.", bytes - 1, bytes);
@@ -206,6 +205,5 @@ WITH_SCAN(a_block_of_the_users_before_the_file_is_passed_over)
             memset(all, 'u', blocks[b]);
             put_file(path, all, bytes);
             is_scan(s);
-            free(all);
         }
 }

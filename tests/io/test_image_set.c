@@ -27,8 +27,8 @@ static void make_scene(scene *s)
             m.position_mm[k] = 10 * k + 6 * slice * along[k];
         }
         for (int v = 0; v < NX * NY; v++) s->value[i][v] = (float)(100 * i + v + 1);
-        larmor_array *x;
-        assert_ok(larmor_array_upload(dev, LARMOR_F32, LARMOR_SHAPE(NX, NY), LARMOR_F32, s->value[i], &x));
+        larmor_array *x = MADE(
+            larmor_array, larmor_array_upload(dev, LARMOR_F32, LARMOR_SHAPE(NX, NY), LARMOR_F32, s->value[i], &made));
         s->image[i] = (larmor_image){.data = x, .meta = m};
     }
 }
@@ -53,10 +53,10 @@ IN_FOLDER(hdf5_images_keep_each_its_place_its_counters_and_its_signs)
 {
     OWNED(scene) s;
     make_scene(&s);
-    larmor_array *negative;
     float minus[NX * NY];
     for (int v = 0; v < NX * NY; v++) minus[v] = -s.value[0][v];
-    assert_ok(larmor_array_upload(dev, LARMOR_F32, LARMOR_SHAPE(NX, NY), LARMOR_F32, minus, &negative));
+    larmor_array *negative =
+        MADE(larmor_array, larmor_array_upload(dev, LARMOR_F32, LARMOR_SHAPE(NX, NY), LARMOR_F32, minus, &made));
     larmor_array_free(s.image[0].data);
     s.image[0].data = negative;
     write_images(in_folder("x.h5"), s.image, IMAGES);

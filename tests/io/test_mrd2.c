@@ -235,9 +235,7 @@ static const char *put(size_t count)
 
 static larmor_raw *as_stored(size_t count)
 {
-    larmor_raw *raw;
-    assert_ok(larmor_raw_open(put(count), &(larmor_raw_opts){.as_stored = 1}, &raw));
-    return raw;
+    return MADE(larmor_raw, larmor_raw_open(put(count), &(larmor_raw_opts){.as_stored = 1}, &made));
 }
 
 TEST_IN(samples_trajectories_and_heads_come_back_exactly, make_folder, remove_folder)

@@ -5,9 +5,7 @@ enum { SAMPLES = 4, READOUTS = 6, POINTS = SAMPLES * READOUTS, COILS = 2 };
 
 static larmor_array *made(larmor_dtype dtype, larmor_shape shape, const void *host)
 {
-    larmor_array *x;
-    assert_ok(larmor_array_upload(dev, dtype, shape, dtype, host, &x));
-    return x;
+    return MADE(larmor_array, larmor_array_upload(dev, dtype, shape, dtype, host, &made));
 }
 
 /* [nd, SAMPLES, READOUTS] up to `reach` along x and half of that along y, the third components `depth`. */
@@ -118,8 +116,8 @@ IN_FOLDER(what_is_no_scan_is_refused_and_no_file_is_left)
     OWNED(larmor_array) *kspace = numbered(LARMOR_SHAPE(SAMPLES, READOUTS, COILS));
     OWNED(larmor_array) *turned = numbered(LARMOR_SHAPE(READOUTS, SAMPLES, COILS));
     OWNED(larmor_array) *two = numbered(LARMOR_SHAPE(2, SAMPLES, READOUTS, 1));
-    larmor_array *bad, *real;
-    assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(SAMPLES, READOUTS, COILS), &real));
+    larmor_array *bad;
+    OWN(larmor_array, *real, larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(SAMPLES, READOUTS, COILS), &real));
     assert_refused(save(turned, traj, NULL, NULL), LARMOR_ERR_SHAPE, "k-space: [1, 4, 6, coils] expected, as the");
     assert_refused(save(two, traj, NULL, NULL), LARMOR_ERR_SHAPE, "it is c64 [2, 4, 6, 1]");
     assert_refused(save(real, traj, NULL, NULL), LARMOR_ERR_SHAPE, "it is f64 [4, 6, 2]");
@@ -138,7 +136,6 @@ IN_FOLDER(what_is_no_scan_is_refused_and_no_file_is_left)
         larmor_array_free(bad);
     }
     assert_int_equal(files_in_folder(), 0);
-    larmor_array_free(real);
 }
 
 /* ---- several readouts ---- */

@@ -38,7 +38,7 @@ WITH_SCAN(every_cut_is_refused_as_cut)
         write_scan_as(s, &layouts[l]);
         free_scan(s);
         size_t bytes;
-        unsigned char *all = get_file(path, &bytes);
+        HEAP unsigned char *all = get_file(path, &bytes);
         for (size_t n = 48; n < bytes; n += n < 128 ? 1 : 157) {
             char line[96];
             put_file(path, all, n);
@@ -49,7 +49,6 @@ WITH_SCAN(every_cut_is_refused_as_cut)
             put_file(path, all, n);
             assert_int_equal(survives(), 0);
         }
-        free(all);
     }
 }
 
@@ -75,10 +74,9 @@ WITH_SCAN(flipped_bits_never_crash)
             put_file(path, bad, bytes);
             refused_count += !survives();
             size_t after;
-            unsigned char *left = get_file(path, &after);
+            HEAP unsigned char *left = get_file(path, &after);
             assert_int_equal(after, bytes);
             assert_memory_equal(left, bad, bytes);
-            free(left);
         }
         LMR_FREE(good, bad);
     }
@@ -164,14 +162,13 @@ WITH_SCAN(checksums_are_verified)
     H5Dclose(d);
     H5Fclose(file);
     size_t bytes;
-    unsigned char *p = get_file(path, &bytes);
+    HEAP unsigned char *p = get_file(path, &bytes);
     for (hsize_t i = 0; i < size; i += 7) {
         p[address + i] ^= 0x10;
         put_file(path, p, bytes);
         refused("damaged data (checksum wrong, element 0 of /dataset/data). Copy it again.");
         p[address + i] ^= 0x10;
     }
-    free(p);
 }
 
 /* A counter's place becomes that of another member: the numbers read there would be something else. */
@@ -182,7 +179,7 @@ WITH_SCAN(members_that_share_bytes_are_refused)
     write_scan_as(s, &(layout){.fixed_length = 1});
     free_scan(s);
     size_t bytes;
-    unsigned char *p = get_file(path, &bytes);
+    HEAP unsigned char *p = get_file(path, &bytes);
     unsigned char *member = memmem(p, bytes, name, sizeof name);
     assert_non_null(member);
     assert_int_equal(member[sizeof name], 0);
@@ -191,7 +188,6 @@ WITH_SCAN(members_that_share_bytes_are_refused)
         put_file(path, p, bytes);
         assert_int_equal(survives(), 0);
     }
-    free(p);
 }
 
 /* Lengths in the index of chunks that are not those of the chunks. Elements without filters have 376 bytes each. */

@@ -28,10 +28,9 @@ static const larmor_image_meta meta = {.fov_mm = {220, 110.5, 40},
 static void open_copy(const char *path, ISMRMRD_Dataset *dataset)
 {
     size_t bytes;
-    unsigned char *data = get_file(path, &bytes);
+    HEAP unsigned char *data = get_file(path, &bytes);
     const char *copy = in_folder("copy.h5");
     put_file(copy, data, bytes);
-    free(data);
     assert_int_equal(ismrmrd_init_dataset(dataset, copy, "dataset"), ISMRMRD_NOERROR);
     assert_int_equal(ismrmrd_open_dataset(dataset, false), ISMRMRD_NOERROR);
 }
@@ -302,15 +301,14 @@ IN_FOLDER(reading_does_not_change_the_file)
     assert_int_equal(chmod(in_folder("x.h5"), 0400), 0);
     struct stat before, after;
     size_t n, m;
-    unsigned char *a = get_file(in_folder("x.h5"), &n);
+    HEAP unsigned char *a = get_file(in_folder("x.h5"), &n);
     assert_int_equal(stat(in_folder("x.h5"), &before), 0);
     assert_ok(larmor_image_read(in_folder("x.h5"), dev, &y));
     assert_int_equal(stat(in_folder("x.h5"), &after), 0);
-    unsigned char *b = get_file(in_folder("x.h5"), &m);
+    HEAP unsigned char *b = get_file(in_folder("x.h5"), &m);
     assert_int_equal(n, m);
     assert_memory_equal(a, b, n);
     assert_int_equal(before.st_mtim.tv_nsec, after.st_mtim.tv_nsec);
-    LMR_FREE(a, b);
 }
 
 IN_FOLDER(flipped_bit_in_the_image_is_found_by_the_checksum)
@@ -318,15 +316,15 @@ IN_FOLDER(flipped_bit_in_the_image_is_found_by_the_checksum)
     larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(64, 64), 7), *y;
     assert_ok(write_image(in_folder("x.h5"), 0, x, NULL));
     size_t n;
-    unsigned char *f = get_file(in_folder("x.h5"), &n);
-    unsigned char *v = host_of(x);
+    HEAP unsigned char *f = get_file(in_folder("x.h5"), &n);
+    HEAP unsigned char *v = host_of(x);
     unsigned char *at = memmem(f, n, v, 1024);
     assert_non_null(at);
     at[512] ^= 1;
     put_file(in_folder("flip.h5"), f, n);
     assert_refused(larmor_image_read(in_folder("flip.h5"), dev, &y), LARMOR_ERR_FORMAT,
                    "damaged data (checksum wrong, element 0). Copy it again.");
-    LMR_FREE(f, v, x);
+    LMR_FREE(x);
 }
 
 IN_FOLDER(counters_that_do_not_fit_are_refused)

@@ -123,16 +123,15 @@ WITH_SCAN(reading_leaves_the_file_as_it_was)
     OWNED(scan) *s = radial_scan(4, 1);
     write_scan(s);
     size_t before, after;
-    unsigned char *a = get_file(path, &before);
+    HEAP unsigned char *a = get_file(path, &before);
     chmod(path, 0400);
     larmor_raw_free(opened_with(NULL));
     refused_with(&(larmor_raw_opts){.group = "datset"}, LARMOR_ERR_FORMAT,
                  "no group /datset; found /dataset. Use opts.group.");
-    unsigned char *b = get_file(path, &after);
+    HEAP unsigned char *b = get_file(path, &after);
     assert_int_equal(before, after);
     assert_memory_equal(a, b, before);
     chmod(path, 0600);
-    LMR_FREE(a, b);
 }
 
 WITH_SCAN(discards_apply_to_data_and_trajectory_of_each_readout)
@@ -225,9 +224,8 @@ WITH_SCAN(groups_are_sorted_and_averages_add_readouts)
     assert_true(g.slice == 0 && g.repetition == 7 && g.readouts == 1 && g.averages == 1);
     assert_ok(larmor_raw_group(raw, 2, &g));
     assert_true(g.slice == 1 && g.readouts == 6 && g.averages == 2);
-    larmor_samples x = samples_of(raw, 2, 0);
+    OWNED(larmor_samples) x = samples_of(raw, 2, 0);
     for (int r = 0; r < 6; r++) assert_int_equal(x.step1[r], 2 * r); /* in the order of the file */
-    larmor_samples_free(&x);
     assert_refused(larmor_raw_group(raw, 3, &g), LARMOR_ERR_ARG, "raw: group 3, the file has 3");
 }
 
@@ -355,13 +353,11 @@ WITH_SCAN(nonfinite_acquisitions_are_left_out_on_demand)
     refused(
         "3 non-finite values, first in acquisition 1, channel 1, sample 7. Use opts.drop_nonfinite to leave those "
         "acquisitions out.");
-    larmor_raw *raw = opened_with(&(larmor_raw_opts){.drop_nonfinite = 1});
+    OWNED(larmor_raw) *raw = opened_with(&(larmor_raw_opts){.drop_nonfinite = 1});
     const larmor_raw_info info = larmor_raw_describe(raw);
     assert_true(info.nonfinite == 2 && info.imaging == 3);
-    larmor_samples x = samples_of(raw, 0, 0);
+    OWNED(larmor_samples) x = samples_of(raw, 0, 0);
     assert_true(x.step1[0] == 0 && x.step1[1] == 2 && x.step1[2] == 4);
-    larmor_samples_free(&x);
-    larmor_raw_free(raw);
     data_of(s, 1)[2 * 64 + 2 * 7] = data_of(s, 1)[2 * 64 + 2 * 7 + 1] = data_of(s, 3)[5] = 0;
     traj_of(s, 2)[11] = NAN;
     write_scan(s);

@@ -18,12 +18,11 @@ static void end_refused(const char *line)
 {
     H5Fclose(file);
     size_t before, after;
-    unsigned char *a = get_file(path, &before);
+    HEAP unsigned char *a = get_file(path, &before);
     refused(line);
-    unsigned char *b = get_file(path, &after);
+    HEAP unsigned char *b = get_file(path, &after);
     assert_int_equal(before, after);
     assert_memory_equal(a, b, before);
-    LMR_FREE(a, b);
 }
 
 static void add_dataset(const char *name, hid_t type, int rank, const hsize_t *dims, hid_t list)

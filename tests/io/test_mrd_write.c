@@ -60,10 +60,8 @@ static larmor_acquisition acquisition_of(int i, float *data, float *traj)
 
 static void write_scan(const char *path, int count)
 {
-    larmor_output *out;
-    larmor_raw_writer *writer;
-    assert_ok(larmor_output_open(path, 0, &out));
-    assert_ok(larmor_raw_create(out, &scan, &writer));
+    larmor_output *out = MADE(larmor_output, larmor_output_open(path, 0, &made));
+    larmor_raw_writer *writer = MADE(larmor_raw_writer, larmor_raw_create(out, &scan, &made));
     for (int i = 0; i < count; i++) {
         float data[2 * SAMPLES * 3], traj[2 * SAMPLES];
         const larmor_acquisition a = acquisition_of(i, data, traj);
@@ -177,11 +175,9 @@ IN_FOLDER(numbers_have_a_point_in_every_locale)
 
 IN_FOLDER(values_out_of_range_are_refused_by_name)
 {
-    larmor_output *out;
-    larmor_raw_writer *writer;
     float data[2 * SAMPLES * 3], traj[2 * SAMPLES];
-    assert_ok(larmor_output_open(in_folder("scan.h5"), 0, &out));
-    assert_ok(larmor_raw_create(out, &scan, &writer));
+    larmor_output *out = MADE(larmor_output, larmor_output_open(in_folder("scan.h5"), 0, &made));
+    larmor_raw_writer *writer = MADE(larmor_raw_writer, larmor_raw_create(out, &scan, &made));
     const larmor_acquisition good = acquisition_of(1, data, traj);
     larmor_acquisition a = good;
     a.samples = 65536;
@@ -216,39 +212,39 @@ IN_FOLDER(values_out_of_range_are_refused_by_name)
 
 IN_FOLDER(scan_that_the_header_cannot_hold_is_refused)
 {
-    larmor_raw_writer *writer;
     OWN(larmor_output, *out, larmor_output_open(in_folder("scan.h5"), 0, &out));
     larmor_scan s = scan;
     s.encoding.matrix[1] = 0;
-    assert_refused(larmor_raw_create(out, &s, &writer), LARMOR_ERR_ARG,
-                   "encoded matrix y: got 0, expected 1 to 65535");
-    assert_null(writer);
+    assert_none_made(larmor_raw_writer, larmor_raw_create(out, &s, &made), LARMOR_ERR_ARG,
+                     "encoded matrix y: got 0, expected 1 to 65535");
     s = scan;
     s.encoding.recon_fov_mm[2] = 0;
-    assert_refused(larmor_raw_create(out, &s, &writer), LARMOR_ERR_ARG,
-                   "recon field of view z: got 0, expected a pos");
+    assert_none_made(larmor_raw_writer, larmor_raw_create(out, &s, &made), LARMOR_ERR_ARG,
+                     "recon field of view z: got 0, expected a pos");
     s = scan;
     strcpy(s.encoding.trajectory, "zigzag");
-    assert_refused(larmor_raw_create(out, &s, &writer), LARMOR_ERR_ARG,
-                   "trajectory \"zigzag\" unknown; cartesian, epi");
+    assert_none_made(larmor_raw_writer, larmor_raw_create(out, &s, &made), LARMOR_ERR_ARG,
+                     "trajectory \"zigzag\" unknown; cartesian, epi");
     s = scan;
     s.coils = 1025;
-    assert_refused(larmor_raw_create(out, &s, &writer), LARMOR_ERR_ARG, "coils: got 1025, expected 1 to 1024");
+    assert_none_made(larmor_raw_writer, larmor_raw_create(out, &s, &made), LARMOR_ERR_ARG,
+                     "coils: got 1025, expected 1 to 1024");
     s = scan;
     s.readouts = 70000;
-    assert_refused(larmor_raw_create(out, &s, &writer), LARMOR_ERR_ARG, "a counter of the scan runs to 70000");
+    assert_none_made(larmor_raw_writer, larmor_raw_create(out, &s, &made), LARMOR_ERR_ARG,
+                     "a counter of the scan runs to 70000");
     OWN(larmor_output, *png, larmor_output_open(in_folder("scan.png"), 0, &png));
-    assert_refused(larmor_raw_create(png, &scan, &writer), LARMOR_ERR_ARG, "raw data go to .h5 files, not .png");
+    assert_none_made(larmor_raw_writer, larmor_raw_create(png, &scan, &made), LARMOR_ERR_ARG,
+                     "raw data go to .h5 files, not .png");
 }
 
 /* A writer of scan.h5 with a hundred acquisitions, not finished. */
 static larmor_raw_writer *begun(int force, larmor_output **out)
 {
-    larmor_raw_writer *writer;
     float data[2 * SAMPLES * 3], traj[2 * SAMPLES];
     const larmor_acquisition a = acquisition_of(1, data, traj);
     assert_ok(larmor_output_open(in_folder("scan.h5"), force, out));
-    assert_ok(larmor_raw_create(*out, &scan, &writer));
+    larmor_raw_writer *writer = MADE(larmor_raw_writer, larmor_raw_create(*out, &scan, &made));
     for (int i = 0; i < 100; i++) assert_ok(larmor_raw_append(writer, &a));
     return writer;
 }
@@ -299,9 +295,8 @@ IN_FOLDER(files_do_not_tell_when_they_were_made)
         {"/dataset/xml", "/dataset/data", "/dataset/data"},
         {"/dataset/image_0/header", "/dataset/image_0/data", "/dataset/image_0/attributes"}};
     write_scan(in_folder(made[0]), 1);
-    larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(4, 4), 1);
+    OWNED(larmor_array) *x = random_array(LARMOR_C64, LARMOR_SHAPE(4, 4), 1);
     assert_ok(write_image(in_folder(made[1]), 0, x, NULL));
-    larmor_array_free(x);
     for (int f = 0; f < 2; f++) {
         const hid_t file = H5Fopen(in_folder(made[f]), H5F_ACC_RDONLY, H5P_DEFAULT);
         for (int d = 0; d < 3; d++) {
@@ -320,12 +315,10 @@ IN_FOLDER(larmor_reads_what_it_wrote)
     larmor_scan radial = scan;
     for (int d = 0; d < 2; d++) radial.encoding.matrix[d] = radial.encoding.recon_matrix[d] = LINE;
     for (int d = 0; d < 2; d++) radial.encoding.fov_mm[d] = radial.encoding.recon_fov_mm[d] = 200;
-    larmor_output *out;
-    larmor_raw_writer *writer;
     float data[READOUTS][2][LINE][2], traj[READOUTS][LINE][2];
     uint64_t seed = 11;
-    assert_ok(larmor_output_open(in_folder("scan.h5"), 0, &out));
-    assert_ok(larmor_raw_create(out, &radial, &writer));
+    larmor_output *out = MADE(larmor_output, larmor_output_open(in_folder("scan.h5"), 0, &made));
+    larmor_raw_writer *writer = MADE(larmor_raw_writer, larmor_raw_create(out, &radial, &made));
     for (int r = 0; r < READOUTS; r++) {
         for (int i = 0; i < 4 * LINE; i++) (&data[r][0][0][0])[i] = (float)test_random(&seed);
         for (int k = 0; k < LINE; k++) {

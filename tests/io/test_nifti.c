@@ -12,7 +12,7 @@ typedef struct header { /* the fields of NIfTI-1 that are looked at, by their of
 static header read_header(const char *path)
 {
     size_t bytes;
-    unsigned char *f = get_file(path, &bytes);
+    HEAP unsigned char *f = get_file(path, &bytes);
     assert_true(bytes > 352);
     header h;
     memcpy(h.dim, f + 40, sizeof h.dim);
@@ -25,7 +25,6 @@ static header read_header(const char *path)
     memcpy(h.quatern, f + 256, sizeof h.quatern);
     memcpy(h.qoffset, f + 268, sizeof h.qoffset);
     memcpy(h.srow, f + 280, sizeof h.srow);
-    free(f);
     return h;
 }
 
@@ -160,8 +159,7 @@ static larmor_status write_slices(const char *path, int count, const double *alo
         for (int k = 0; k < 3; k++)
             images[i].meta.position_mm[k] += along[i] * oblique.slice_dir[k] + (i == 1) * shift * oblique.read_dir[k];
     }
-    larmor_output *out;
-    assert_ok(larmor_output_open(path, 1, &out));
+    larmor_output *out = MADE(larmor_output, larmor_output_open(path, 1, &made));
     const larmor_status st = larmor_image_write(out, images, count, NULL);
     larmor_output_free(out);
     for (int i = 0; i < count; i++) larmor_array_free(x[i]);
@@ -303,7 +301,7 @@ IN_FOLDER(integers_are_scaled_to_real_numbers)
     OWNED(larmor_array) *x = random_array(LARMOR_F32, LARMOR_SHAPE(8, 6), 1), *y;
     assert_ok(write_image(in_folder("x.nii"), 0, x, NULL));
     size_t bytes;
-    unsigned char *f = get_file(in_folder("x.nii"), &bytes);
+    HEAP unsigned char *f = get_file(in_folder("x.nii"), &bytes);
     const int16_t type = 4, bits = 16;
     const float slope = .5f, inter = 10;
     memcpy(f + 70, &type, 2);
@@ -315,7 +313,6 @@ IN_FOLDER(integers_are_scaled_to_real_numbers)
     assert_ok(larmor_image_read(in_folder("i.nii"), dev, &y));
     HEAP float *v = host_of(y);
     for (int i = 0; i < 48; i++) assert_true(v[i] == .5f * (float)(i - 20) + 10);
-    free(f);
 }
 
 /* Positions that are pairwise the same or not, as the tolerance has it, are no order: a before c before b by slice,

@@ -36,9 +36,8 @@ static scan *scan_of(const space *e, int rows, uint32_t seed)
 static larmor_array *phases_of(const larmor_raw *raw)
 {
     larmor_grid grid;
-    larmor_array *phases;
     assert_ok(larmor_raw_grid(raw, 0, NULL, &grid));
-    assert_ok(larmor_raw_phase_terms(raw, 0, NULL, 0, &grid, dev, &phases));
+    larmor_array *phases = MADE(larmor_array, larmor_raw_phase_terms(raw, 0, NULL, 0, &grid, dev, &made));
     bring_to_host(&phases);
     return phases;
 }

@@ -23,8 +23,7 @@ static picture read_png(const char *path)
 
 static larmor_array *real_array(larmor_shape shape, const float *values)
 {
-    larmor_array *x;
-    assert_ok(larmor_array_create(dev, LARMOR_F32, shape, &x));
+    larmor_array *x = MADE(larmor_array, larmor_array_create(dev, LARMOR_F32, shape, &made));
     assert_ok(larmor_array_write(x, values, larmor_array_bytes(x)));
     return x;
 }
@@ -98,8 +97,7 @@ IN_FOLDER(three_planes_meet_in_the_middle_voxel_in_the_proportions_of_space)
 static larmor_array *phases(void) /* [6, 1], of pi, -2 pi/3, ..., 2 pi/3, each half as bright as white */
 {
     static const float v[12] = {-1, 0, -.5f, -.8660254f, .5f, -.8660254f, 1, 0, .5f, .8660254f, -.5f, .8660254f};
-    larmor_array *x;
-    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(6, 1), &x));
+    larmor_array *x = MADE(larmor_array, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(6, 1), &made));
     assert_ok(larmor_array_write(x, v, sizeof v));
     return x;
 }
@@ -143,14 +141,13 @@ IN_FOLDER(coil_maps_are_a_picture_in_colours)
     assert_int_equal(image.format, PNG_FORMAT_RGB);
     assert_int_equal(image.width, 2 * TILE);
     assert_int_equal(image.height, 2 * (TILE + NAMED));
-    unsigned char *rgb = malloc(PNG_IMAGE_SIZE(image));
+    HEAP unsigned char *rgb = malloc(PNG_IMAGE_SIZE(image));
     assert_true(png_image_finish_read(&image, NULL, rgb, 0, NULL));
     static const int of_coil[3][3] = {{255, 0, 0}, {128, 0, 255}, {128, 255, 0}};
     for (int coil = 0; coil < 3; coil++) {
         const unsigned char *at = rgb + 3 * ((coil / 2 * (TILE + NAMED) + 60) * 2 * TILE + coil % 2 * TILE + 60);
         for (int c = 0; c < 3; c++) assert_at_most(abs(at[c] - of_coil[coil][c]), 1);
     }
-    free(rgb);
 }
 
 IN_FOLDER(png_of_zeros_is_black_and_outliers_do_not_darken)

@@ -46,10 +46,8 @@ static void add_pulse_shapes(void)
 
 static larmor_pulseq *opened_as(const char *name, const void *data, size_t bytes, const larmor_pulseq_opts *opts)
 {
-    larmor_pulseq *q;
     put_file(in_folder(name), data, bytes);
-    assert_ok(larmor_pulseq_read(in_folder(name), opts, &q));
-    return q;
+    return MADE(larmor_pulseq, larmor_pulseq_read(in_folder(name), opts, &made));
 }
 
 static larmor_pulseq *opened(const larmor_pulseq_opts *opts)

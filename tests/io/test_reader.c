@@ -158,13 +158,12 @@ WITH_REAL(files_are_read_whatever_the_program_does_with_its_children)
 
 WITH_REAL(a_child_of_the_program_is_left_alone)
 {
-    larmor_raw *raw;
     scan *s = radial_scan(8, 2);
     write_scan(s);
     free_scan(s);
     const pid_t child = fork();
     if (!child) _exit(7);
-    assert_ok(larmor_raw_open(path, NULL, &raw));
+    larmor_raw *raw = MADE(larmor_raw, larmor_raw_open(path, NULL, &made));
     larmor_raw_free(raw);
     int status = 0;
     assert_int_equal(waitpid(child, &status, 0), child);

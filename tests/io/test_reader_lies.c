@@ -73,8 +73,7 @@ WITH_FAKE(lies_about_a_sequence_are_refused)
                                        "seq: fewer samples than it says",
                                        "seq: no dwell time",
                                        "seq: k NaN"};
-    larmor_pulseq *q;
-    assert_ok(larmor_pulseq_read(file_for("honest", "a.seq"), NULL, &q));
+    larmor_pulseq *q = MADE(larmor_pulseq, larmor_pulseq_read(file_for("honest", "a.seq"), NULL, &made));
     assert_int_equal(larmor_pulseq_describe(q).samples, 5);
     larmor_pulseq_free(q);
     for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
@@ -172,10 +171,9 @@ WITH_FAKE(a_composer_that_dies_or_lies_leaves_what_was_there)
         assert_int_equal(st, ends[i].status);
         assert_memory_equal(larmor_last_error(), target, strlen(target));
         assert_non_null(strstr(larmor_last_error(), ends[i].text));
-        unsigned char *now = get_file(target, &bytes);
+        HEAP unsigned char *now = get_file(target, &bytes);
         assert_int_equal(bytes, 5);
         assert_memory_equal(now, "older", 5);
-        free(now);
         assert_int_equal(files_in_folder(), (int)i + 1);
         assert_int_equal(open_descriptors(), before);
         assert_no_child();

@@ -47,11 +47,10 @@ WITH_REAL(reading_ends_at_any_question_whether_to_stop)
     for (; read_until(&(patience){.left = asked}, path, NULL); asked++) assert_true(asked < 1000);
     assert_true(asked > 4); /* of the reader's answers, samples and checks */
     free_scan(s);
-    larmor_output *out;
     OWN(larmor_array, *x, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(8, 8), &x));
     assert_ok(larmor_fill(x, 1));
     const larmor_image image = {.data = x};
-    assert_ok(larmor_output_open(in_folder("i.h5"), 0, &out));
+    larmor_output *out = MADE(larmor_output, larmor_output_open(in_folder("i.h5"), 0, &made));
     assert_ok(larmor_image_write(out, &image, 1, NULL));
     larmor_output_free(out);
     for (asked = 0; read_until(&(patience){.left = asked}, NULL, in_folder("i.h5")); asked++)

@@ -7,11 +7,10 @@ enum { SAMPLES = 4, READOUTS = 3, POINTS = SAMPLES * READOUTS };
 static larmor_array *numbered(int nd)
 {
     double k[3 * POINTS];
-    larmor_array *traj;
     for (int i = 0; i < POINTS; i++)
         for (int d = 0; d < nd; d++) k[i * nd + d] = i + d / 8.;
-    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(nd, SAMPLES, READOUTS), LARMOR_F64, k, &traj));
-    return traj;
+    return MADE(larmor_array,
+                larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(nd, SAMPLES, READOUTS), LARMOR_F64, k, &made));
 }
 
 static void save(const char *name, const larmor_array *traj)
@@ -50,10 +49,9 @@ IN_FOLDER(a_file_has_three_components_whatever_the_trajectory_has)
 IN_FOLDER(what_is_no_trajectory_is_refused)
 {
     larmor_array *x, *traj;
-    larmor_output *out;
     assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(4, 2, 2), &x));
     assert_ok(larmor_zero(x));
-    assert_ok(larmor_output_open(in_folder("x.npy"), 0, &out));
+    larmor_output *out = MADE(larmor_output, larmor_output_open(in_folder("x.npy"), 0, &made));
     assert_refused(larmor_traj_save(out, x), LARMOR_ERR_SHAPE, "expected [1 to 3, samples, readouts]");
     larmor_output_free(out);
     assert_false(is_there(in_folder("x.npy")));

@@ -125,7 +125,7 @@ WITH_SCAN(times_and_weights_go_with_the_samples)
     larmor_trajectory *t = spokes(SPOKES, SAMPLES);
     t->time_s = t->weight = beside;
     larmor_raw *raw = opened_given(t);
-    larmor_samples samples = samples_of(raw, 0, 0);
+    OWNED(larmor_samples) samples = samples_of(raw, 0, 0);
     larmor_grid grid;
     assert_int_equal(larmor_raw_describe(raw).density_stored, 1);
     assert_ok(larmor_raw_grid(raw, 0, NULL, &grid));
@@ -137,7 +137,6 @@ WITH_SCAN(times_and_weights_go_with_the_samples)
             assert_true(((const double *)larmor_array_data(times))[r * (SAMPLES - 4) + i] == expected);
             assert_true(((const double *)larmor_array_data(samples.density))[r * (SAMPLES - 4) + i] == expected);
         }
-    larmor_samples_free(&samples);
     const uint64_t before = larmor_raw_fingerprint(raw);
     larmor_raw_free(raw);
     beside[70] += 1;

@@ -82,9 +82,7 @@ static const char *put(size_t bytes)
 
 static larmor_raw *opened(const larmor_raw_opts *opts)
 {
-    larmor_raw *raw;
-    assert_ok(larmor_raw_open(put(file.bytes), opts, &raw));
-    return raw;
+    return MADE(larmor_raw, larmor_raw_open(put(file.bytes), opts, &made));
 }
 
 static larmor_raw *as_stored(void)

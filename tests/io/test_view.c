@@ -35,8 +35,7 @@ static int ask(int port, const char *host, char answer[4096])
 TEST(a_page_is_served_as_it_was_until_its_view_is_closed)
 {
     char page[] = "<p>one</p>", answer[4096];
-    larmor_view *view;
-    assert_ok(larmor_view_open(page, strlen(page), NULL, &view));
+    larmor_view *view = MADE(larmor_view, larmor_view_open(page, strlen(page), NULL, &made));
     page[3] = 'x'; /* it is copied */
     const int port = port_of(view);
     assert_true(ask(port, "localhost", answer));

@@ -72,13 +72,12 @@ static void assert_blocks(const larmor_raw *raw)
 
 WITH_SCAN(waveforms_are_read_as_they_were_written_and_a_copy_has_them)
 {
-    larmor_output *out;
     const char *copied = in_folder("copy.h5");
     write_blocks(path);
     OWNED(larmor_raw) *raw = opened_with(NULL);
     assert_blocks(raw);
     OWNED(larmor_raw) *stored = opened_with(&(larmor_raw_opts){.as_stored = 1});
-    assert_ok(larmor_output_open(copied, 0, &out));
+    larmor_output *out = MADE(larmor_output, larmor_output_open(copied, 0, &made));
     assert_ok(larmor_raw_copy(stored, 0, out));
     larmor_output_free(out);
     snprintf(path, sizeof path, "%s", copied);
@@ -193,7 +192,7 @@ static void spoil(int64_t in_element, uint32_t old, uint32_t value, int bytes)
 {
     size_t size;
     int done = 0;
-    unsigned char *file = get_file(path, &size);
+    HEAP unsigned char *file = get_file(path, &size);
     for (size_t i = 0; i + 64 < size && !done; i++) { /* number_of_samples 4, channels 3, 1250 us */
         const float us = 1250;
         uint16_t head[2];
@@ -206,7 +205,6 @@ static void spoil(int64_t in_element, uint32_t old, uint32_t value, int bytes)
     assert_true(done);
     unlink(path);
     put_file(path, file, size);
-    free(file);
 }
 
 WITH_SCAN(damaged_waveforms_are_left_out_with_a_warning_and_the_scan_is_read)

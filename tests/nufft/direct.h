@@ -105,12 +105,9 @@ static inline double _Complex *random_values(int64_t n, larmor_dtype dtype, uint
 
 static inline larmor_array *to_device(larmor_dtype dtype, int64_t n, const double _Complex *x)
 {
-    larmor_array *in_double, *out;
-    assert_ok(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(n), &in_double));
+    OWN(larmor_array, *in_double, larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(n), &in_double));
     assert_ok(larmor_array_write(in_double, x, (size_t)n * sizeof *x));
-    assert_ok(larmor_array_convert(in_double, dtype, &out));
-    larmor_array_free(in_double);
-    return out;
+    return MADE(larmor_array, larmor_array_convert(in_double, dtype, &made));
 }
 
 static inline void to_host(larmor_array *x, double _Complex *out)
@@ -121,8 +118,7 @@ static inline void to_host(larmor_array *x, double _Complex *out)
 
 static inline larmor_array *points_on_device(int ndim, int64_t m, const double *points)
 {
-    larmor_array *x;
-    assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(ndim, m), &x));
+    larmor_array *x = MADE(larmor_array, larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(ndim, m), &made));
     assert_ok(larmor_array_write(x, points, larmor_array_bytes(x)));
     return x;
 }

@@ -53,7 +53,5 @@ static inline larmor_nufft_info apply(larmor_nufft_opts o, const double *points,
 
 static inline void expect_refusal(larmor_nufft_opts o, larmor_status status, const char *text)
 {
-    larmor_nufft *plan = (larmor_nufft *)&plan;
-    assert_refused(larmor_nufft_create(dev, &o, &plan), status, text);
-    assert_null(plan);
+    assert_none_made(larmor_nufft, larmor_nufft_create(dev, &o, &made), status, text);
 }

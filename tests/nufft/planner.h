@@ -38,8 +38,7 @@ static inline void end_problem(problem *p)
 
 static inline larmor_nufft *plan_of(const problem *p)
 {
-    larmor_nufft *plan;
-    assert_ok(larmor_nufft_create(dev, &p->opts, &plan));
+    larmor_nufft *plan = MADE(larmor_nufft, larmor_nufft_create(dev, &p->opts, &made));
     assert_ok(larmor_nufft_set_points(plan, p->points, NULL));
     return plan;
 }

@@ -48,9 +48,8 @@ static inline larmor_array *make_points(int ndim, const int64_t *modes, int64_t 
 
 static inline larmor_nufft *make_plan(larmor_nufft_opts o, larmor_precompute form, const larmor_array *k)
 {
-    larmor_nufft *plan;
     o.precompute = form;
-    assert_ok(larmor_nufft_create(dev, &o, &plan));
+    larmor_nufft *plan = MADE(larmor_nufft, larmor_nufft_create(dev, &o, &made));
     assert_ok(larmor_nufft_set_points(plan, k, NULL));
     return plan;
 }

@@ -5,9 +5,7 @@ enum { M = 3000 };
 
 static larmor_array *upload(larmor_dtype dtype, int64_t count, const double *x)
 {
-    larmor_array *array;
-    assert_ok(larmor_array_upload(dev, dtype, LARMOR_SHAPE(count), LARMOR_F64, x, &array));
-    return array;
+    return MADE(larmor_array, larmor_array_upload(dev, dtype, LARMOR_SHAPE(count), LARMOR_F64, x, &made));
 }
 
 TEST(points_have_each_coordinate_times_its_factor)
@@ -70,8 +68,7 @@ TEST(a_plan_takes_coordinates_that_lie_apart_as_it_takes_points)
         larmor_array *apart[3] = {NULL, NULL, NULL}, *points;
         for (int d = 0; d < ndim; d++) apart[d] = upload(is_double ? LARMOR_F64 : LARMOR_F32, M, x[d]);
         assert_ok(larmor_nufft_join_coordinates(ndim, (const larmor_array *const *)apart, scale, &points));
-        larmor_nufft *plan;
-        assert_ok(larmor_nufft_create(dev, &o, &plan));
+        larmor_nufft *plan = MADE(larmor_nufft, larmor_nufft_create(dev, &o, &made));
         HEAP double *a = transform(plan, points, apart, scale, count);
         HEAP double *b = transform(plan, NULL, apart, scale, count);
         /* a GPU adds in another order each time; timing may choose another width, which holds the tolerance */

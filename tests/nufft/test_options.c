@@ -251,8 +251,8 @@ TEST(a_caller_s_stream_gives_the_same)
         assert_ok(larmor_nufft_create(dev, &o, &plan));
         assert_ok(larmor_nufft_set_points(plan, k, type == 3 ? k : NULL));
         OWNED(larmor_array) *x = to_device(LARMOR_C128, 2 * (type == 2 ? 18 * 15 : M), in);
-        OWNED(larmor_array) *y;
-        assert_ok(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE((int64_t)(bytes / sizeof *own)), &y));
+        OWN(larmor_array, *y,
+            larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE((int64_t)(bytes / sizeof *own)), &y));
         for (uintptr_t stream = 0; stream <= 2; stream++) { /* own, cudaStreamLegacy, cudaStreamPerThread */
             assert_ok(larmor_device_set_stream(dev, (void *)stream));
             assert_ok(larmor_nufft_execute(plan, x, y));

@@ -195,9 +195,9 @@ TEST(options_of_other_versions_are_understood)
         larmor_nufft_opts known;
         char more[24];
     } o = {.known = {.type = 1, .ndim = 1, .modes = {64}, .both_directions = 7, .effort = (larmor_plan_effort)9}};
-    larmor_nufft *plan;
     o.known.size = offsetof(larmor_nufft_opts, effort);
-    assert_ok(larmor_nufft_create(dev, &o.known, &plan)); /* what comes after is not looked at */
+    larmor_nufft *plan =
+        MADE(larmor_nufft, larmor_nufft_create(dev, &o.known, &made)); /* what comes after is not looked at */
     larmor_nufft_free(plan);
     o.known.both_directions = 0;
     o.known.effort = LARMOR_PLAN_ESTIMATE;

@@ -28,14 +28,13 @@ static void apply(larmor_device *device, larmor_nufft_opts o, int64_t m, const d
     const int64_t batch = o.batch ? o.batch : 1;
     const int to_modes = (o.type == 1) != (adjoint != 0);
     dev = device;
-    larmor_nufft *plan;
-    assert_ok(larmor_nufft_create(dev, &o, &plan));
+    larmor_nufft *plan = MADE(larmor_nufft, larmor_nufft_create(dev, &o, &made));
     larmor_array *k = points_on_device(o.ndim, m, points);
     assert_ok(larmor_nufft_set_points(plan, k, NULL));
     larmor_array_free(k);
     larmor_array *x = to_device(o.dtype, batch * (to_modes ? m : mode_count), in);
-    larmor_array *y;
-    assert_ok(larmor_array_create(dev, o.dtype, LARMOR_SHAPE((to_modes ? mode_count : m), batch), &y));
+    larmor_array *y = MADE(
+        larmor_array, larmor_array_create(dev, o.dtype, LARMOR_SHAPE((to_modes ? mode_count : m), batch), &made));
     assert_ok((adjoint ? larmor_nufft_execute_adjoint : larmor_nufft_execute)(plan, x, y));
     to_host(y, out);
     LMR_FREE(x, y);
@@ -159,8 +158,7 @@ TEST(a_long_single_precision_transform_has_no_coordinate_rounding_floor)
 /* Within rounding of where a point's first cell changes, at random places of the plan's grid. */
 static double *border_points(const larmor_nufft_opts *o, int64_t m, uint64_t *state)
 {
-    larmor_nufft *plan;
-    assert_ok(larmor_nufft_create(dev, o, &plan));
+    larmor_nufft *plan = MADE(larmor_nufft, larmor_nufft_create(dev, o, &made));
     const larmor_nufft_info info = larmor_nufft_describe(plan);
     larmor_nufft_free(plan);
     double *points = malloc((size_t)(m * o->ndim) * sizeof *points);
@@ -264,8 +262,8 @@ TEST(points_that_are_not_finite_are_named_and_leave_the_plan_as_it_was)
 {
     enum { M = 20000 };
     HEAP double *points = calloc(2 * M, sizeof *points);
-    OWNED(larmor_nufft) *plan;
-    assert_ok(larmor_nufft_create(dev, &(larmor_nufft_opts){.type = 1, .ndim = 2, .modes = {8, 8}}, &plan));
+    OWN(larmor_nufft, *plan,
+        larmor_nufft_create(dev, &(larmor_nufft_opts){.type = 1, .ndim = 2, .modes = {8, 8}}, &plan));
     OWNED(larmor_array) *good = points_on_device(2, 3, points), *values, *out;
     assert_ok(larmor_nufft_set_points(plan, good, NULL));
     points[2 * 15000 + 1] = NAN;
@@ -391,18 +389,17 @@ TEST(the_error_on_a_long_line_is_that_on_a_short_one)
 
 TEST(tolerances_out_of_reach_are_refused_with_the_least_one)
 {
-    larmor_nufft *plan;
     larmor_nufft_opts o = {.type = 2, .ndim = 2, .modes = {64, 64}, .tol = 1e-9};
-    assert_refused(larmor_nufft_create(dev, &o, &plan), LARMOR_ERR_NUMERIC,
-                   "nufft: tolerance 1e-09 is out of reach in single precision; ");
+    assert_none_made(larmor_nufft, larmor_nufft_create(dev, &o, &made), LARMOR_ERR_NUMERIC,
+                     "nufft: tolerance 1e-09 is out of reach in single precision; ");
     assert_non_null(strstr(larmor_last_error(), "e-07 is the least, or use c128"));
-    assert_null(plan);
     o.dtype = LARMOR_C128;
     o.tol = 1e-16;
-    assert_refused(larmor_nufft_create(dev, &o, &plan), LARMOR_ERR_NUMERIC, " is the least");
+    assert_none_made(larmor_nufft, larmor_nufft_create(dev, &o, &made), LARMOR_ERR_NUMERIC, " is the least");
     o.upsample = 1.25;
     o.tol = 1e-12;
-    assert_refused(larmor_nufft_create(dev, &o, &plan), LARMOR_ERR_NUMERIC, "is out of reach in double precision");
+    assert_none_made(larmor_nufft, larmor_nufft_create(dev, &o, &made), LARMOR_ERR_NUMERIC,
+                     "is out of reach in double precision");
 }
 
 TEST(values_out_of_range_are_refused)
@@ -426,17 +423,16 @@ TEST(values_out_of_range_are_refused)
         {{.type = 1, .ndim = 3, .modes = {1 << 30, 1 << 30, 1 << 30}}, LARMOR_ERR_ARG, "too many"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        larmor_nufft *plan = (larmor_nufft *)&plan;
-        assert_refused(larmor_nufft_create(dev, &cases[i].opts, &plan), cases[i].status, cases[i].text);
-        assert_null(plan);
+        assert_none_made(larmor_nufft, larmor_nufft_create(dev, &cases[i].opts, &made), cases[i].status,
+                         cases[i].text);
     }
 }
 
 TEST(arrays_that_do_not_fit_are_refused)
 {
-    larmor_nufft *plan;
     OWNED(larmor_array) *points, *flat, *values, *in_double, *modes;
-    assert_ok(larmor_nufft_create(dev, &(larmor_nufft_opts){.type = 2, .ndim = 2, .modes = {8, 6}}, &plan));
+    larmor_nufft *plan = MADE(
+        larmor_nufft, larmor_nufft_create(dev, &(larmor_nufft_opts){.type = 2, .ndim = 2, .modes = {8, 6}}, &made));
     assert_ok(larmor_array_create(dev, LARMOR_F32, LARMOR_SHAPE(2, 5), &points));
     assert_ok(larmor_array_create(dev, LARMOR_F32, LARMOR_SHAPE(3, 5), &flat));
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(5), &values));

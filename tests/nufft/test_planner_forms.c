@@ -58,9 +58,8 @@ TEST(a_form_comes_from_wisdom_only_where_these_points_leave_it_the_memory)
 {
     OWNED(problem) many = one_grid(0);
     many.opts.precompute = LARMOR_PRECOMPUTE_FULL;
-    larmor_nufft *full = plan_of(&many);
+    OWNED(larmor_nufft) *full = plan_of(&many);
     const larmor_nufft_info all = larmor_nufft_describe(full);
-    larmor_nufft_free(full);
     many.opts.precompute = LARMOR_PRECOMPUTE_AUTO;
     OWNED(problem) few = problem_of(many.opts, 1100); /* of the same power of two */
     const lmr_wisdom_plan known = {.effort = LARMOR_PLAN_MEASURE,

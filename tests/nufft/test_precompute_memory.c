@@ -52,9 +52,8 @@ TEST(described_bytes_are_those_of_the_forms)
                     o.batch = batch;
                     o.tol = 1e-3;
                     OWNED(larmor_array) *k = make_points(ndim, o.modes, POINTS, &seed);
-                    larmor_nufft *none = make_plan(o, LARMOR_PRECOMPUTE_NONE, k);
+                    OWNED(larmor_nufft) *none = make_plan(o, LARMOR_PRECOMPUTE_NONE, k);
                     assert_int_equal(larmor_nufft_describe(none).precompute_bytes, 0);
-                    larmor_nufft_free(none);
                     OWNED(larmor_nufft) *plan = make_plan(o, forms[i], k);
                     const larmor_nufft_info info = larmor_nufft_describe(plan);
                     const int64_t least = least_bytes(&info, &o, forms[i]);

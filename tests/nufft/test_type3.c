@@ -34,11 +34,10 @@ LMR_FREES(end_problem, problem, points, targets)
 
 static larmor_nufft *plan_for(const problem *p, larmor_nufft_opts o)
 {
-    larmor_nufft *plan;
     o.type = 3;
     o.ndim = p->ndim;
     o.batch = p->batch;
-    assert_ok(larmor_nufft_create(dev, &o, &plan));
+    larmor_nufft *plan = MADE(larmor_nufft, larmor_nufft_create(dev, &o, &made));
     OWNED(larmor_array) *points = points_on_device(p->ndim, p->m, p->points),
                         *targets = points_on_device(p->ndim, p->n, p->targets);
     assert_ok(larmor_nufft_set_points(plan, points, targets));
@@ -400,8 +399,8 @@ TEST(grids_without_room_are_refused_with_their_sizes)
         {1e6, 1e6, LARMOR_ERR_MEMORY, "points and targets are too far apart: type 3 needs a grid of "},
         {1e200, 1e200, LARMOR_ERR_MEMORY, "type 3 needs a grid of inf x inf x inf cells; split them into clusters"},
     };
-    larmor_nufft *plan;
-    assert_ok(larmor_nufft_create(dev, &(larmor_nufft_opts){.type = 3, .ndim = 3}, &plan));
+    larmor_nufft *plan =
+        MADE(larmor_nufft, larmor_nufft_create(dev, &(larmor_nufft_opts){.type = 3, .ndim = 3}, &made));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         OWNED(problem) p = problem_create(3, 5, 0, cases[i].points, 6, 0, cases[i].targets);
         OWNED(larmor_array) *x = points_on_device(3, p.m, p.points), *s = points_on_device(3, p.n, p.targets);
@@ -426,9 +425,9 @@ TEST(grids_without_room_are_refused_with_their_sizes)
 
 TEST(what_does_not_fit_is_refused)
 {
-    larmor_nufft *plan;
     larmor_array *points, *targets, *flat, *values, *out;
-    assert_ok(larmor_nufft_create(dev, &(larmor_nufft_opts){.type = 3, .ndim = 2}, &plan));
+    larmor_nufft *plan =
+        MADE(larmor_nufft, larmor_nufft_create(dev, &(larmor_nufft_opts){.type = 3, .ndim = 2}, &made));
     assert_ok(larmor_array_create(dev, LARMOR_F32, LARMOR_SHAPE(2, 5), &points));
     assert_ok(larmor_array_create(dev, LARMOR_F32, LARMOR_SHAPE(2, 7), &targets));
     assert_ok(larmor_array_create(dev, LARMOR_F32, LARMOR_SHAPE(3, 7), &flat));

@@ -7,11 +7,8 @@ static const char *const names[] = {"shepp-logan", "texture", "disc"};
 
 static larmor_phantom *changed(const char *name, int ndim, larmor_phantom_state state)
 {
-    larmor_phantom *plain, *p;
-    assert_ok(larmor_phantom_create(name, ndim, &plain));
-    assert_ok(larmor_phantom_change(plain, &state, &p));
-    larmor_phantom_free(plain);
-    return p;
+    OWN(larmor_phantom, *plain, larmor_phantom_create(name, ndim, &plain));
+    return MADE(larmor_phantom, larmor_phantom_change(plain, &state, &made));
 }
 
 /* k-space of a phantom at given points [nd, POINTS], which it frees. */
@@ -57,10 +54,11 @@ TEST(a_turned_object_has_a_turned_kspace)
             back[ndim * j] = c * k[ndim * j] + s * k[ndim * j + 1];
             back[ndim * j + 1] = c * k[ndim * j + 1] - s * k[ndim * j];
         }
-        double complex *a = kspace_at(changed(names[i / 2], ndim, (larmor_phantom_state){.degrees = degrees}), k, 0);
+        HEAP double complex *a =
+            kspace_at(changed(names[i / 2], ndim, (larmor_phantom_state){.degrees = degrees}), k, 0);
         HEAP double complex *b = kspace_at(changed(names[i / 2], ndim, (larmor_phantom_state){0}), back, 0);
         for (int j = 0; j < POINTS; j++) assert_at_most(cabs(a[j] - b[j]), 1e-14);
-        LMR_FREE(a, k);
+        LMR_FREE(k);
     }
 }
 
@@ -158,17 +156,16 @@ TEST(a_course_drifts_breathes_and_enhances)
 
 TEST(a_state_that_makes_no_sense_is_refused)
 {
-    larmor_phantom *plain, *p = (larmor_phantom *)&p;
-    assert_ok(larmor_phantom_create("disc", 2, &plain));
-    assert_refused(larmor_phantom_change(plain, &(larmor_phantom_state){.size = -1}, &p), LARMOR_ERR_ARG,
-                   "phantom: got a size of -1, expected more than 0, at most 10");
-    assert_null(p);
-    assert_refused(larmor_phantom_change(plain, &(larmor_phantom_state){.size = NAN}, &p), LARMOR_ERR_ARG, "size");
-    assert_refused(larmor_phantom_change(plain, &(larmor_phantom_state){.degrees = INFINITY}, &p), LARMOR_ERR_ARG,
-                   "phantom: got inf degrees");
-    assert_refused(larmor_phantom_change(plain, &(larmor_phantom_state){.shift = {0, NAN}}, &p), LARMOR_ERR_ARG,
-                   "expected numbers");
-    larmor_phantom_free(plain);
+    OWN(larmor_phantom, *plain, larmor_phantom_create("disc", 2, &plain));
+    assert_none_made(larmor_phantom, larmor_phantom_change(plain, &(larmor_phantom_state){.size = -1}, &made),
+                     LARMOR_ERR_ARG, "phantom: got a size of -1, expected more than 0, at most 10");
+    assert_none_made(larmor_phantom, larmor_phantom_change(plain, &(larmor_phantom_state){.size = NAN}, &made),
+                     LARMOR_ERR_ARG, "size");
+    assert_none_made(larmor_phantom,
+                     larmor_phantom_change(plain, &(larmor_phantom_state){.degrees = INFINITY}, &made),
+                     LARMOR_ERR_ARG, "phantom: got inf degrees");
+    assert_none_made(larmor_phantom, larmor_phantom_change(plain, &(larmor_phantom_state){.shift = {0, NAN}}, &made),
+                     LARMOR_ERR_ARG, "expected numbers");
 }
 
 /* The Fourier transform along z of its planes, by the midpoint rule. */
@@ -184,14 +181,12 @@ TEST(planes_of_a_solid_phantom_are_it_together_seen_by_the_same_coils)
         for (int j = 0; j < POINTS; j++) memcpy(flat + 2 * j, k + 3 * j, 2 * sizeof *flat);
         for (int p = 0; p < PLANES; p++) {
             const double z = 1.2 * ((p + 0.5) / PLANES - 0.5);
-            larmor_phantom *plane;
-            assert_ok(larmor_phantom_plane(solid, z, &plane));
+            larmor_phantom *plane = MADE(larmor_phantom, larmor_phantom_plane(solid, z, &made));
             HEAP void *y = kspace_at(plane, flat, COILS);
             for (int j = 0; j < POINTS * COILS; j++)
                 sum[j] += ((double complex *)y)[j] * cexp(-2 * M_PI * I * k[3 * (j % POINTS) + 2] * z) * 1.2 / PLANES;
         }
-        larmor_phantom *copy;
-        assert_ok(larmor_phantom_change(solid, &(larmor_phantom_state){0}, &copy));
+        larmor_phantom *copy = MADE(larmor_phantom, larmor_phantom_change(solid, &(larmor_phantom_state){0}, &made));
         HEAP void *expected = kspace_at(copy, k, COILS);
         for (int j = 0; j < POINTS * COILS; j++) assert_at_most(cabs(sum[j] - ((double complex *)expected)[j]), 1e-5);
     }
@@ -199,10 +194,9 @@ TEST(planes_of_a_solid_phantom_are_it_together_seen_by_the_same_coils)
 
 TEST(flat_phantoms_have_no_planes)
 {
-    larmor_phantom *flat, *plane;
-    assert_ok(larmor_phantom_create("disc", 2, &flat));
+    larmor_phantom *plane;
+    OWN(larmor_phantom, *flat, larmor_phantom_create("disc", 2, &flat));
     assert_refused(larmor_phantom_plane(flat, 0, &plane), LARMOR_ERR_ARG,
                    "phantom plane: got a phantom in 2D and z 0, expected 3D and a number");
     assert_null(plane);
-    larmor_phantom_free(flat);
 }

@@ -137,15 +137,13 @@ TEST(pictures_do_not_depend_on_threads)
 
 TEST(shapes_that_do_not_fit_are_refused)
 {
-    larmor_array *x;
     OWN(larmor_phantom, *p, larmor_phantom_create("disc", 2, &p));
-    assert_refused(larmor_phantom_image(p, dev, LARMOR_C64, LARMOR_SHAPE(8, 8, 8), &x), LARMOR_ERR_SHAPE,
-                   "phantom image: got an image of 3 dimensions, expected 2");
-    assert_null(x);
-    assert_refused(larmor_phantom_image(p, dev, LARMOR_C64, LARMOR_SHAPE(8, 0), &x), LARMOR_ERR_SHAPE,
-                   "none of them empty");
-    assert_refused(larmor_phantom_image(p, dev, LARMOR_F32, LARMOR_SHAPE(8, 8), &x), LARMOR_ERR_ARG,
-                   "phantom image: got f32, expected c64 or c128");
-    assert_refused(larmor_phantom_bandlimited(p, dev, LARMOR_C64, LARMOR_SHAPE(8), &x), LARMOR_ERR_SHAPE,
-                   "got an image of 1 dimensions, expected 2");
+    assert_none_made(larmor_array, larmor_phantom_image(p, dev, LARMOR_C64, LARMOR_SHAPE(8, 8, 8), &made),
+                     LARMOR_ERR_SHAPE, "phantom image: got an image of 3 dimensions, expected 2");
+    assert_none_made(larmor_array, larmor_phantom_image(p, dev, LARMOR_C64, LARMOR_SHAPE(8, 0), &made),
+                     LARMOR_ERR_SHAPE, "none of them empty");
+    assert_none_made(larmor_array, larmor_phantom_image(p, dev, LARMOR_F32, LARMOR_SHAPE(8, 8), &made),
+                     LARMOR_ERR_ARG, "phantom image: got f32, expected c64 or c128");
+    assert_none_made(larmor_array, larmor_phantom_bandlimited(p, dev, LARMOR_C64, LARMOR_SHAPE(8), &made),
+                     LARMOR_ERR_SHAPE, "got an image of 1 dimensions, expected 2");
 }

@@ -5,9 +5,7 @@
 
 static larmor_simulation *simulation_of(const larmor_simulation_opts *opts)
 {
-    larmor_simulation *s;
-    assert_ok(larmor_simulation_create(dev, opts, &s));
-    return s;
+    return MADE(larmor_simulation, larmor_simulation_create(dev, opts, &made));
 }
 
 /* Samples of an image on the host, to be freed, and how many; the trajectory to *traj unless that is NULL. */

@@ -27,7 +27,6 @@ TEST(each_tissue_has_its_density_where_it_is_alone_and_tissues_have_names)
 
 static larmor_simulation *simulation_of(larmor_phantom_signal signal, int64_t repetitions, int ndim)
 {
-    larmor_simulation *made;
     static const double ms[2] = {1.5, 4};
     const larmor_simulation_opts opts = {
         .trajectory = ndim == 3 ? "koosh" : "golden",
@@ -40,8 +39,7 @@ static larmor_simulation *simulation_of(larmor_phantom_signal signal, int64_t re
         .echo_ms = ms,
         .signal = signal,
         .r2star = signal == LARMOR_SIGNAL_WATER_FAT ? 50 : 0};
-    assert_ok(larmor_simulation_create(dev, &opts, &made));
-    return made;
+    return MADE(larmor_simulation, larmor_simulation_create(dev, &opts, &made));
 }
 
 /* The exact k-space of densities along the same trajectory. */
@@ -49,11 +47,9 @@ static float *kspace_of(const double *density, int ndim, const larmor_array *tra
 {
     OWNED(larmor_phantom) *phantom = NULL;
     OWNED(larmor_array) *y = NULL;
-    float *host;
     assert_ok(larmor_phantom_of_tissues(ndim, density, &phantom));
     assert_ok(larmor_phantom_kspace(phantom, traj, 2, LARMOR_C64, &y));
-    assert_ok(larmor_array_download(y, LARMOR_C64, &host));
-    return host;
+    return MADE(float, larmor_array_download(y, LARMOR_C64, &made));
 }
 
 TEST(samples_of_water_and_fat_are_their_sum_at_the_time_of_each_sample_in_plane_and_space)

@@ -59,9 +59,7 @@ static inline larmor_status try_recon(const scan *s, const larmor_recon_opts *op
 
 static inline larmor_recon *recon_of(const scan *s, const larmor_recon_opts *opts)
 {
-    larmor_recon *recon;
-    assert_ok(try_recon(s, opts, &recon));
-    return recon;
+    return MADE(larmor_recon, try_recon(s, opts, &made));
 }
 
 /* One whose first series is there. */
@@ -85,13 +83,6 @@ static inline larmor_recon_result result_of(const scan *s, const larmor_recon_op
 static inline int is_cpu(void)
 {
     return !strncmp(larmor_device_spec(dev), "cpu", 3);
-}
-
-static inline double norm_of(const larmor_array *x)
-{
-    double norm;
-    assert_ok(larmor_nrm2(x, &norm));
-    return norm;
 }
 
 static inline int has_warning(const larmor_recon_report *report, const char *text)

@@ -6,13 +6,12 @@
 /* The caller's, as are the arrays, of side x side voxels of 256 mm. */
 static inline larmor_source *slice_of(larmor_array *kspace, larmor_array *traj, int64_t side)
 {
-    larmor_source *source;
     const larmor_readouts image = {
         .kspace = kspace,
         .traj = traj,
         .meta = {.read_dir = {1}, .phase_dir = {0, 1}, .slice_dir = {0, 0, 1}, .position_mm = {0, 0, 7}}};
-    assert_ok(larmor_source_of_arrays(
-        &(larmor_scan_arrays){.matrix = {side, side}, .fov_mm = {256, 256, 5}, .image = &image, .images = 1},
-        &source));
-    return source;
+    return MADE(larmor_source, larmor_source_of_arrays(
+                                   &(larmor_scan_arrays){
+                                       .matrix = {side, side}, .fov_mm = {256, 256, 5}, .image = &image, .images = 1},
+                                   &made));
 }

@@ -21,9 +21,8 @@ static larmor_array *take_waves(int beyond)
                 maps[c][y][x] = (float complex)(0.5 * wave * cexp(2.4 * I * (double)c));
             }
     }
-    larmor_array *made;
-    assert_ok(larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(N, N, RING), LARMOR_C64, maps, &made));
-    return made;
+    return MADE(larmor_array,
+                larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(N, N, RING), LARMOR_C64, maps, &made));
 }
 
 static scan scan_of_lines(int64_t step, double sigma, uint64_t seed)

@@ -29,8 +29,7 @@ TEST(the_arrays_are_left_as_they_are)
 TEST(the_type_of_numbers_and_the_unit_of_length_do_not_matter)
 {
     OWNED(scan) s = scan_of(COILS, 1, 0), wide = scan_of(COILS, 1, 0);
-    larmor_array *converted;
-    assert_ok(larmor_array_convert(wide.image[0].kspace, LARMOR_C128, &converted));
+    larmor_array *converted = MADE(larmor_array, larmor_array_convert(wide.image[0].kspace, LARMOR_C128, &made));
     larmor_array_free(wide.image[0].kspace);
     wide.image[0].kspace = converted;
     wide.arrays.fov_mm[0] = wide.arrays.fov_mm[1] = 250;
@@ -190,10 +189,8 @@ TEST(a_trajectory_beyond_the_k_space_altogether_is_refused)
 static void refuse(const scan *s, larmor_status status, const char *text)
 {
     larmor_scan_arrays arrays = s->arrays;
-    larmor_source *source = (larmor_source *)&arrays;
     arrays.image = s->image;
-    assert_refused(larmor_source_of_arrays(&arrays, &source), status, text);
-    assert_null(source);
+    assert_none_made(larmor_source, larmor_source_of_arrays(&arrays, &made), status, text);
 }
 
 /* The trajectory of each unit, which ends where its largest value is; the third is one that no other unit fits. */
@@ -235,9 +232,7 @@ TEST(a_trajectory_in_another_unit_is_refused_and_a_short_one_is_a_warning)
 
 static larmor_array *zeros(larmor_dtype dtype, larmor_shape shape)
 {
-    larmor_array *x;
-    assert_ok(larmor_array_create(dev, dtype, shape, &x));
-    return x;
+    return MADE(larmor_array, larmor_array_create(dev, dtype, shape, &made));
 }
 
 TEST(what_does_not_fit_is_refused)
@@ -276,10 +271,9 @@ TEST(what_does_not_fit_is_refused)
     larmor_array *kspace = s.image[1].kspace;
     s.image[1].kspace = NULL;
     refuse(&s, LARMOR_ERR_ARG, "an image without samples");
-    larmor_array *few = s.image[1].kspace = zeros(LARMOR_C64, LARMOR_SHAPE(SAMPLES, SPOKES, 2));
+    OWNED(larmor_array) *few = s.image[1].kspace = zeros(LARMOR_C64, LARMOR_SHAPE(SAMPLES, SPOKES, 2));
     refuse(&s, LARMOR_ERR_SHAPE, "expected 4 coils as in the first image");
     s.image[1].kspace = kspace;
-    larmor_array_free(few);
     s.image[1].meta.slice = -1;
     refuse(&s, LARMOR_ERR_ARG, "counter below 0");
     s.image[1].meta.slice = 0;
@@ -308,12 +302,11 @@ static larmor_array *with_dead_channels(const larmor_array *x)
     HEAP float *coils = host_of(x);
     const int64_t each = 2 * larmor_shape_count(shape) / COILS;
     HEAP float *channels = calloc((size_t)(each * (COILS + 2)), sizeof *channels);
-    larmor_array *wide;
     assert_non_null(channels);
     memcpy(channels, coils, (size_t)(2 * each) * sizeof *channels);
     memcpy(channels + 3 * each, coils + 2 * each, (size_t)(2 * each) * sizeof *channels);
     shape.dim[shape.ndim - 1] = COILS + 2;
-    assert_ok(larmor_array_create(dev, LARMOR_C64, shape, &wide));
+    larmor_array *wide = MADE(larmor_array, larmor_array_create(dev, LARMOR_C64, shape, &made));
     assert_ok(larmor_array_write(wide, channels, larmor_array_bytes(wide)));
     return wide;
 }
@@ -409,10 +402,9 @@ TEST(maps_of_arrays_are_given_out_with_zeros_for_channels_that_are_left_out)
 TEST(a_noise_scan_without_noise_is_not_used_and_samples_without_signal_are_refused)
 {
     OWNED(scan) s = noisy_scan();
-    larmor_source *source;
     assert_ok(larmor_zero(s.arrays.noise));
     s.arrays.image = s.image;
-    assert_ok(larmor_source_of_arrays(&s.arrays, &source));
+    larmor_source *source = MADE(larmor_source, larmor_source_of_arrays(&s.arrays, &made));
     const larmor_raw_info info = larmor_source_describe(source);
     assert_string_equal(info.warnings, "the noise scan holds no noise; it is not used.\n");
     assert_true(info.coils == COILS && info.dead_coils == 0 && info.noise == 0 && info.noise_samples == 0);

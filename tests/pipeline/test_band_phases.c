@@ -108,8 +108,7 @@ TEST(a_sign_that_nothing_tells_is_no_warning)
 
 static larmor_array *array_of(const double *value, int64_t readouts)
 {
-    larmor_array *x;
-    assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(readouts, BANDS), &x));
+    larmor_array *x = MADE(larmor_array, larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(readouts, BANDS), &made));
     assert_ok(larmor_array_write(x, value, larmor_array_bytes(x)));
     return x;
 }
@@ -134,13 +133,12 @@ static larmor_source *source_of(larmor_array *kspace, larmor_array *traj, const 
 {
     OWNED(larmor_array) *table = array_of(phase, larmor_array_shape(kspace).dim[1]);
     OWNED(larmor_source) *inner = NULL;
-    larmor_source *volumes;
     const larmor_readouts image = {.kspace = kspace, .traj = traj};
     assert_ok(larmor_source_of_arrays(
         &(larmor_scan_arrays){.matrix = {N, N}, .fov_mm = {256, 256, 5}, .image = &image, .images = 1}, &inner));
-    assert_ok(larmor_source_of_multiband(
-        inner, &(larmor_multiband_opts){.offset_mm = offset, .bands = BANDS, .phase = table}, &volumes));
-    return volumes;
+    return MADE(larmor_source,
+                larmor_source_of_multiband(
+                    inner, &(larmor_multiband_opts){.offset_mm = offset, .bands = BANDS, .phase = table}, &made));
 }
 
 static void solve(larmor_source *source, larmor_array *maps, double lambda, int iters, larmor_recon_result *result)
@@ -160,7 +158,6 @@ static larmor_array *samples_of(const scene *s, const double *phase)
     OWNED(larmor_array) *table = array_of(phase, shape.dim[1]), *x = NULL;
     OWNED(larmor_op) *A = NULL;
     larmor_op *slice[BANDS];
-    larmor_array *y;
     for (int b = 0; b < BANDS; b++) {
         OWNED(larmor_array) *maps = NULL, *line = NULL, *own = NULL;
         assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(N, N, COILS), &maps));
@@ -179,7 +176,7 @@ static larmor_array *samples_of(const scene *s, const double *phase)
     assert_ok(larmor_op_multiband(slice, BANDS, table, &A));
     assert_ok(larmor_array_create(dev, LARMOR_C64, larmor_op_in_shape(A), &x));
     assert_ok(larmor_noise_fill(x, 1, 11));
-    assert_ok(larmor_array_create(dev, LARMOR_C64, shape, &y));
+    larmor_array *y = MADE(larmor_array, larmor_array_create(dev, LARMOR_C64, shape, &made));
     assert_ok(larmor_op_forward(A, x, y));
     for (int b = 0; b < BANDS; b++) larmor_op_free(slice[b]);
     return y;

@@ -26,10 +26,9 @@ static const larmor_phantom_phase none = {0, {0}};
 /* Each coil's transform by a NUFFT in double precision, combined by the maps. */
 static larmor_array *combined(const scan *s, larmor_shape image)
 {
-    larmor_array *x;
     OWN(larmor_array, *maps, larmor_array_convert(s->maps, LARMOR_C128, &maps));
     OWN(larmor_array, *kspace, larmor_array_convert(s->image[0].kspace, LARMOR_C128, &kspace));
-    assert_ok(larmor_array_create(dev, LARMOR_C128, image, &x));
+    larmor_array *x = MADE(larmor_array, larmor_array_create(dev, LARMOR_C128, image, &made));
     OWN(larmor_array, *moved,
         larmor_traj_delay(s->image[0].traj, (double[6]){1e-9}, NULL, &moved)); /* off the grid for the operator */
     const larmor_sense_opts opts = {.traj = moved, .nufft_tol = 1e-10, .toeplitz = -1};
@@ -130,14 +129,12 @@ TEST(one_coil_beside_the_grid_keeps_its_intensity)
 {
     double norm[2];
     OWNED(scan) s = lines_scan(&(larmor_traj_opts){.matrix = {32, 32}}, &none, 0);
-    larmor_array *moved, *alone;
-    assert_ok(larmor_traj_delay(s.image[0].traj, (double[6]){0.2}, NULL, &moved));
-    assert_ok(larmor_phantom_kspace(s.phantom, moved, 0, LARMOR_C64, &alone));
+    larmor_array *moved = MADE(larmor_array, larmor_traj_delay(s.image[0].traj, (double[6]){0.2}, NULL, &made));
+    OWN(larmor_array, *alone, larmor_phantom_kspace(s.phantom, moved, 0, LARMOR_C64, &alone));
     assert_ok(larmor_phantom_noise(alone, 3e-4, 1));
     LMR_FREE(s.image[0].traj, s.image[0].kspace);
     s.image[0].traj = moved;
     assert_ok(larmor_array_reshape(alone, larmor_shape_append(larmor_array_shape(alone), 1), &s.image[0].kspace));
-    larmor_array_free(alone);
     const larmor_recon_opts opts[] = {KNOWN(.method = "cg"),
                                       KNOWN(.method = "cg", .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-4)};
     for (int i = 0; i < 2; i++) {
@@ -352,11 +349,9 @@ static larmor_array *image_of_file(const larmor_phantom *phantom, const store *h
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/scan.h5", folder);
     write_scan(path, phantom, how);
-    larmor_source *source;
-    larmor_recon *recon;
     OWN(larmor_raw, *raw, larmor_raw_open(path, NULL, &raw));
-    assert_ok(larmor_source_of_raw(raw, "scan", &source));
-    assert_ok(larmor_recon_create(source, dev, opts, &recon));
+    larmor_source *source = MADE(larmor_source, larmor_source_of_raw(raw, "scan", &made));
+    larmor_recon *recon = MADE(larmor_recon, larmor_recon_create(source, dev, opts, &made));
     OWN(larmor_recon_result, result, larmor_recon_run(recon, 0, &result));
     larmor_array *image = larmor_array_ref(result.image[0].data);
     *report = result.report;

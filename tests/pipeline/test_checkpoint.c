@@ -71,9 +71,7 @@ static larmor_status clear_place(void *self)
 static larmor_checkpoint *checkpoint_of(place *p)
 {
     static const larmor_checkpoint_impl impl = {open_place, get, begin, put, commit, clear_place, NULL};
-    larmor_checkpoint *c;
-    assert_ok(larmor_checkpoint_create("memory", &impl, p, &c));
-    return c;
+    return MADE(larmor_checkpoint, larmor_checkpoint_create("memory", &impl, p, &made));
 }
 
 /* Without what takes most of the time of a preparation, and is not what a test is about. */
@@ -199,15 +197,14 @@ TEST(a_run_that_is_killed_anywhere_gives_the_same_images_when_it_goes_on)
 TEST(so_does_one_with_several_sets_of_maps)
 {
     OWNED(scan) s = scan_of(COILS, 2, 1e-3);
-    larmor_array *sets, *part;
-    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(N, N, COILS, 2), &sets));
+    larmor_array *part;
+    OWN(larmor_array, *sets, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(N, N, COILS, 2), &sets));
     for (int i = 0; i < 2; i++) {
         assert_ok(larmor_array_part(sets, i, 1, LARMOR_SHAPE(N, N, COILS), &part));
         assert_ok(larmor_axpby(i ? 0.1 : 1, s.maps, 0, part));
         larmor_array_free(part);
     }
     killed_anywhere(&s, OPTS(.method = "cg", .maps = sets, .iters = 10, SHORT), 3);
-    larmor_array_free(sets);
 }
 
 TEST(a_listener_that_stops_a_solver_loses_no_step)
@@ -447,9 +444,8 @@ TEST(a_checkpoint_of_another_plan_is_refused)
     OWNED(scan) s = scan_of(COILS, 1, 1e-3);
     larmor_recon_opts opts = OPTS(.method = "cg", .iters = 3, .maps = s.maps, .checkpoint_every = -1, SHORT);
     OWNED(outcome) o = run_at(&s, opts, &p, NULL);
-    larmor_recon *recon;
     larmor_recon_plan plan = {.block = 0}, little;
-    assert_ok(try_recon(&s, &opts, &recon));
+    larmor_recon *recon = MADE(larmor_recon, try_recon(&s, &opts, &made));
     assert_ok(larmor_recon_describe(recon, 0, &plan));
     larmor_recon_free(recon);
     for (opts.memory = plan.bytes; opts.memory > plan.bytes / 8; opts.memory -= plan.bytes / 64) {

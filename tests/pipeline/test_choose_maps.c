@@ -530,8 +530,7 @@ static notes notes_of_lines(double size, int reversed, double sigma, double loud
     assert_ok(larmor_array_write(wider, k, larmor_array_bytes(wider)));
     assert_ok(larmor_phantom_kspace(s.phantom, wider, RING, LARMOR_C64, &s.image[0].kspace));
     assert_ok(larmor_phantom_noise(s.image[0].kspace, sigma, 1));
-    OWNED(larmor_array) *coil;
-    assert_ok(larmor_array_part(s.image[0].kspace, RING / 2, 1, LARMOR_SHAPE(MATRIX, MATRIX), &coil));
+    OWN(larmor_array, *coil, larmor_array_part(s.image[0].kspace, RING / 2, 1, LARMOR_SHAPE(MATRIX, MATRIX), &coil));
     if (loud > 0) assert_ok(larmor_phantom_noise(coil, loud, 2));
     OWNED(larmor_recon_result) result = result_of(&s, &opts);
     return n;

@@ -107,8 +107,8 @@ TEST(coils_that_are_mixed_make_the_same_magnitudes)
     double hadamard[2 * COILS * COILS] = {0};
     for (int i = 0; i < COILS * COILS; i++)
         hadamard[2 * i] = __builtin_popcount(i / COILS & i % COILS) % 2 ? -0.5 : 0.5;
-    OWNED(larmor_array) *H;
-    assert_ok(larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(COILS, COILS), LARMOR_C128, hadamard, &H));
+    OWN(larmor_array, *H,
+        larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(COILS, COILS), LARMOR_C128, hadamard, &H));
     assert_ok(larmor_whiten(H, mixed.image[0].kspace));
     assert_true(difference(mixed.image[0].kspace, s.image[0].kspace) > 0.5);
     OWNED(larmor_recon_result) a = result_of(&s, &opts), b = result_of(&mixed, &opts);

@@ -13,14 +13,13 @@ typedef struct fault {
 static larmor_array *golden_spokes(void)
 {
     HEAP double *k = malloc(sizeof *k * 2 * SAMPLES * SPOKES);
-    larmor_array *traj;
     for (int r = 0; r < SPOKES; r++)
         for (int i = 0; i < SAMPLES; i++) {
             k[2 * (i + SAMPLES * r)] = (i - SAMPLES / 2) / 2. * cos(1.9416 * r);
             k[2 * (i + SAMPLES * r) + 1] = (i - SAMPLES / 2) / 2. * sin(1.9416 * r);
         }
-    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, SAMPLES, SPOKES), LARMOR_F64, k, &traj));
-    return traj;
+    return MADE(larmor_array,
+                larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, SAMPLES, SPOKES), LARMOR_F64, k, &made));
 }
 
 /* z times (1 + each r) exp(i r), and with the gain. */

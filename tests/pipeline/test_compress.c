@@ -57,8 +57,7 @@ TEST(images_of_virtual_coils_are_those_of_all)
 TEST(saved_maps_give_the_same_image)
 {
     OWNED(scan) s = scan_of(MANY, 1, 1e-4);
-    larmor_array *noise;
-    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(2000, MANY), &noise));
+    larmor_array *noise = MADE(larmor_array, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(2000, MANY), &made));
     assert_ok(larmor_phantom_noise(noise, 1e-4, 5));
     s.arrays.noise = noise;
     const larmor_recon_opts opts = KNOWN(.method = "grid");
@@ -77,8 +76,8 @@ TEST(saved_maps_give_the_same_image)
 TEST(sets_of_maps_are_compressed_one_by_one)
 {
     OWNED(scan) s = scan_of(MANY, 1, 1e-4);
-    larmor_array *both, *part;
-    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(N, N, 1, MANY, 2), &both));
+    larmor_array *part;
+    OWN(larmor_array, *both, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(N, N, 1, MANY, 2), &both));
     for (int m = 0; m < 2; m++) {
         assert_ok(larmor_array_part(both, m, 1, LARMOR_SHAPE(N, N, MANY), &part));
         assert_ok(larmor_axpby(m ? 0.3 : 1, s.maps, 0, part));
@@ -96,7 +95,6 @@ TEST(sets_of_maps_are_compressed_one_by_one)
     assert_at_most(difference(first, s.maps), 0.15); /* beyond the object virtual coils hold less */
     assert_ok(larmor_axpby(1 / 0.3, second, 0, second));
     assert_at_most(difference(second, first), 1e-5);
-    larmor_array_free(both);
 }
 
 TEST(all_images_of_a_scan_share_the_matrix)

@@ -54,15 +54,13 @@ static int listen(void *user, const larmor_event *e)
 static larmor_recon *open_on(const char *spec, const scan *s, larmor_recon_opts opts, outcome *o)
 {
     larmor_scan_arrays arrays = s->arrays;
-    larmor_recon *recon;
     arrays.image = s->image;
     opts.listener = listen;
     opts.user = o;
     o->caller = pthread_self();
     OWN(larmor_source, *source, larmor_source_of_arrays(&arrays, &source));
     OWN(larmor_device, *on, larmor_device_open(spec, &on));
-    assert_ok(larmor_recon_create(source, on, &opts, &recon));
-    return recon;
+    return MADE(larmor_recon, larmor_recon_create(source, on, &opts, &made));
 }
 
 static void run_one(larmor_recon *recon, int series, outcome *o)
@@ -166,14 +164,13 @@ static void count_on(const char *spec, const scan *s, int spokes, int64_t *befor
     counted c = {.inner = NULL};
     const larmor_frames_opts frames = {.spokes = spokes};
     OWNED(larmor_source) *scanned = NULL, *counting = NULL, *cut = NULL;
-    larmor_device *on;
     OWNED(larmor_recon) *recon = NULL;
     arrays.image = s->image;
     assert_ok(larmor_source_of_arrays(&arrays, &scanned));
     c.inner = scanned;
     assert_ok(lmr_source_create_before(&c.inner, &counts, &c, &counting));
     if (spokes) assert_ok(larmor_source_of_frames(counting, &frames, &cut));
-    assert_ok(larmor_device_open(spec, &on));
+    larmor_device *on = MADE(larmor_device, larmor_device_open(spec, &made));
     assert_ok(larmor_recon_create(spokes ? cut : counting, on, &OPTS(.method = "cg", .iters = 2), &recon));
     larmor_device_free(on);
     *before = c.readouts;

@@ -23,12 +23,11 @@ typedef struct stored {
 static stored stored_scan(const larmor_simulation_opts *opts)
 {
     stored s = {.folder = "/tmp/larmor-test-XXXXXX"};
-    larmor_output *out;
     larmor_image_meta meta;
     assert_non_null(mkdtemp(s.folder));
     snprintf(s.path, sizeof s.path, "%s/scan.h5", s.folder);
     OWN(larmor_simulation, *simulation, larmor_simulation_create(dev, opts, &simulation));
-    assert_ok(larmor_output_open(s.path, 1, &out));
+    larmor_output *out = MADE(larmor_output, larmor_output_open(s.path, 1, &made));
     assert_ok(larmor_simulation_save(simulation, out));
     assert_ok(larmor_simulation_maps(simulation, NULL, &s.maps, &meta));
     OWN(larmor_expected, expected, larmor_simulation_expect(simulation, &expected));
@@ -328,8 +327,6 @@ static stored stored_readouts(const readout *list, int count, int coils)
                               .readouts = count,
                               .slices = 1,
                               .repetitions = 1};
-    larmor_output *out;
-    larmor_raw_writer *writer;
     OWNED(larmor_array) *traj, *kspace;
     HEAP double *k = malloc(sizeof *k * 2 * SAMPLES * (size_t)count);
     HEAP float *samples = malloc(sizeof *samples * 2 * SAMPLES * (size_t)receivers);
@@ -342,8 +339,8 @@ static stored stored_readouts(const readout *list, int count, int coils)
     OWN_MEMORY(float complex, *y, larmor_array_download(kspace, LARMOR_C64, (void *)&y));
     assert_non_null(mkdtemp(s.folder));
     snprintf(s.path, sizeof s.path, "%s/scan.h5", s.folder);
-    assert_ok(larmor_output_open(s.path, 1, &out));
-    assert_ok(larmor_raw_create(out, &scan, &writer));
+    larmor_output *out = MADE(larmor_output, larmor_output_open(s.path, 1, &made));
+    larmor_raw_writer *writer = MADE(larmor_raw_writer, larmor_raw_create(out, &scan, &made));
     for (int r = 0; r < count; r++) {
         const float complex turn = (float complex)cexp(I * (list[r].back ? -.5 : .5) * list[r].ghost.phase);
         for (int i = 0; i < SAMPLES * receivers; i++) {
@@ -409,8 +406,7 @@ TEST(a_delay_between_directions_is_a_warning_where_it_is_not_corrected)
         int said = 0;
         const larmor_recon_opts opts = OPTS(.no_ghost = no_ghost, .method = "cg", .delays = LARMOR_DELAYS_OFF,
                                             .listener = count_echoes, .user = &said);
-        larmor_recon *recon;
-        assert_ok(larmor_recon_create(s.source, dev, &opts, &recon));
+        larmor_recon *recon = MADE(larmor_recon, larmor_recon_create(s.source, dev, &opts, &made));
         larmor_recon_free(recon);
         assert_int_equal(said, no_ghost);
     }

@@ -30,8 +30,6 @@ static larmor_status run_on(const char *spec, failing_gpu *g, larmor_recon_opts 
 {
     scan s = scan_of(COILS, images, 1e-4);
     larmor_scan_arrays arrays = s.arrays;
-    larmor_source *source;
-    larmor_device *on;
     larmor_recon *recon = NULL;
     larmor_array *maps = opts.maps ? larmor_array_ref(s.maps) : NULL;
     arrays.image = s.image;
@@ -40,8 +38,8 @@ static larmor_status run_on(const char *spec, failing_gpu *g, larmor_recon_opts 
     opts.user = g;
     *result = (larmor_recon_result){.count = 0};
     let_fail(0);
-    assert_ok(larmor_source_of_arrays(&arrays, &source));
-    assert_ok(larmor_device_open(spec, &on));
+    larmor_source *source = MADE(larmor_source, larmor_source_of_arrays(&arrays, &made));
+    larmor_device *on = MADE(larmor_device, larmor_device_open(spec, &made));
     larmor_status st = larmor_recon_create(source, on, &opts, &recon);
     larmor_array_free(maps); /* the caller's no more */
     for (int i = 0; i < images && !st; i++) {

@@ -81,11 +81,10 @@ static void write_spokes(const scan *s, const store *how, const char *path)
 static larmor_raw *stored_scan(const scan *s, const store *how)
 {
     char folder[] = "/tmp/larmor-test-XXXXXX", path[64];
-    larmor_raw *raw;
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/scan.h5", folder);
     write_spokes(s, how, path);
-    assert_ok(larmor_raw_open(path, NULL, &raw));
+    larmor_raw *raw = MADE(larmor_raw, larmor_raw_open(path, NULL, &made));
     assert_int_equal(unlink(path), 0);
     assert_int_equal(rmdir(folder), 0);
     return raw;

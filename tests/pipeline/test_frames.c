@@ -20,10 +20,8 @@ static scan long_scan(const larmor_stamp *stamps)
 static larmor_source *source_of(const scan *s)
 {
     larmor_scan_arrays arrays = s->arrays;
-    larmor_source *source;
     arrays.image = s->image;
-    assert_ok(larmor_source_of_arrays(&arrays, &source));
-    return source;
+    return MADE(larmor_source, larmor_source_of_arrays(&arrays, &made));
 }
 
 static larmor_status try_frames(const scan *s, const larmor_frames_opts *opts, larmor_source **frames)
@@ -34,9 +32,7 @@ static larmor_status try_frames(const scan *s, const larmor_frames_opts *opts, l
 
 static larmor_source *frames_of(const scan *s, larmor_frames_opts opts)
 {
-    larmor_source *frames;
-    assert_ok(try_frames(s, &opts, &frames));
-    return frames;
+    return MADE(larmor_source, try_frames(s, &opts, &made));
 }
 
 /* How the images of two sources differ, all together. */
@@ -76,12 +72,10 @@ TEST(frames_are_the_images_of_repetitions_with_the_same_spokes)
 static larmor_array *times_of(int first, int readouts)
 {
     double t[ALL * SAMPLES];
-    larmor_array *times;
     for (int r = 0; r < readouts; r++)
         for (int j = 0; j < SAMPLES; j++) t[r * SAMPLES + j] = 8e-3 * j / SAMPLES + 1e-4 * (first + r);
     const larmor_shape shape = LARMOR_SHAPE(SAMPLES, readouts);
-    assert_ok(larmor_array_upload(dev, LARMOR_F64, shape, LARMOR_F64, t, &times));
-    return times;
+    return MADE(larmor_array, larmor_array_upload(dev, LARMOR_F64, shape, LARMOR_F64, t, &made));
 }
 
 TEST(each_readout_of_a_frame_keeps_its_own_time)
@@ -93,8 +87,7 @@ TEST(each_readout_of_a_frame_keeps_its_own_time)
     double hz[N * N];
     const double start = 0;
     for (int i = 0; i < N * N; i++) hz[i] = 100.0 * (i % N) / N;
-    larmor_array *b0;
-    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(N, N), LARMOR_F64, hz, &b0));
+    OWN(larmor_array, *b0, larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(N, N), LARMOR_F64, hz, &b0));
     larmor_source *frames = frames_of(&one, (larmor_frames_opts){.spokes = SPOKES}), *images = source_of(&two);
     for (int i = 0; i < of_all(2, 3); i++) {
         const larmor_recon_opts opts =
@@ -105,7 +98,7 @@ TEST(each_readout_of_a_frame_keeps_its_own_time)
     }
     larmor_source_free(frames);
     larmor_source_free(images);
-    LMR_FREE(b0, one.image[0].times);
+    LMR_FREE(one.image[0].times);
     for (int i = 0; i < 2; i++) larmor_array_free(two.image[i].times);
 }
 
@@ -388,8 +381,8 @@ TEST(frames_of_repetitions_and_slices_are_counted_on)
         assert_int_equal(g.repetition, number[i]);
         assert_int_equal(g.slice, i / 2 % 2);
     }
-    OWNED(larmor_source) *halves;
-    assert_ok(larmor_source_of_frames(frames, &(larmor_frames_opts){.spokes = SPOKES / 4}, &halves));
+    OWN(larmor_source, *halves,
+        larmor_source_of_frames(frames, &(larmor_frames_opts){.spokes = SPOKES / 4}, &halves));
     assert_int_equal(count_of(halves), 16);
     expect_range(halves, 1, 15, 30);
 }

@@ -145,13 +145,11 @@ TEST(a_wide_object_is_predicted_by_a_larger_field_of_view_only)
 
 static larmor_array *maps_of(larmor_shape shape)
 {
-    larmor_array *maps;
     const int64_t count = larmor_shape_count(shape);
     HEAP float *value = calloc((size_t)count, 2 * sizeof *value);
     assert_non_null(value);
     for (int64_t i = 0; i < count; i++) value[2 * i + 1] = 0.5f; /* with a phase */
-    assert_ok(larmor_array_upload(dev, LARMOR_C64, shape, LARMOR_C64, value, &maps));
-    return maps;
+    return MADE(larmor_array, larmor_array_upload(dev, LARMOR_C64, shape, LARMOR_C64, value, &made));
 }
 
 /* A map of each coil that is a plane wave of the place in mm, at the voxels of n x n over fov mm, where axis a runs

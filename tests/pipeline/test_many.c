@@ -37,9 +37,8 @@ static float *image_of(const scan *s, larmor_device *on, const char *method, int
 {
     const larmor_recon_opts opts = OPTS(.method = method, .iters = strcmp(method, "grid") ? 4 : 0);
     larmor_scan_arrays arrays = s->arrays;
-    larmor_source *source;
     arrays.image = s->image;
-    assert_ok(larmor_source_of_arrays(&arrays, &source));
+    larmor_source *source = MADE(larmor_source, larmor_source_of_arrays(&arrays, &made));
     OWN(larmor_recon, *recon, larmor_recon_create(source, on, &opts, &recon));
     larmor_source_free(source);
     OWN(larmor_recon_result, result, larmor_recon_run(recon, 0, &result));

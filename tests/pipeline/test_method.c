@@ -46,13 +46,12 @@ TEST(by_default_the_image_is_that_of_the_chosen_method_at_its_weight)
 /* The signs of one readout in so many are turned: no image explains them all. */
 static void turn_readouts(scan *s, int64_t every)
 {
-    larmor_array *k = s->image[0].kspace;
+    OWNED(larmor_array) *k = s->image[0].kspace;
     const larmor_shape shape = larmor_array_shape(k);
     OWN_MEMORY(float, *value, larmor_array_download(k, LARMOR_C64, &value));
     const int64_t samples = shape.dim[0], all = larmor_shape_count(shape);
     for (int64_t i = 0; i < all; i++)
         for (int c = 0; i / samples % shape.dim[1] % every == 0 && c < 2; c++) value[2 * i + c] *= -1;
-    larmor_array_free(k);
     assert_ok(larmor_array_upload(dev, LARMOR_C64, shape, LARMOR_C64, value, &s->image[0].kspace));
 }
 

@@ -23,7 +23,6 @@ static larmor_array *poisson_disc(const larmor_array *lines, double spread)
     HEAP double *k = (double *)host_of(lines);
     int64_t *order = malloc((size_t)all.dim[2] * sizeof *order), taken = 0;
     uint64_t state = 1;
-    larmor_array *some;
     assert_non_null(order);
     for (int64_t i = 0; i < all.dim[2]; i++) order[i] = i;
     for (int64_t i = all.dim[2] - 1; i > 0; i--) {
@@ -43,7 +42,9 @@ static larmor_array *poisson_disc(const larmor_array *lines, double spread)
         }
         if (near == taken) memcpy(chosen + line * taken++, at, (size_t)line * sizeof *at);
     }
-    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(ndim, all.dim[1], taken), LARMOR_F64, chosen, &some));
+    larmor_array *some =
+        MADE(larmor_array,
+             larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(ndim, all.dim[1], taken), LARMOR_F64, chosen, &made));
     free(order);
     return some;
 }

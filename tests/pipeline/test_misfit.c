@@ -8,15 +8,14 @@ enum { NOISE_SAMPLES = 20000 };
 static larmor_array *left_over(const scan *s, const larmor_array *image)
 {
     const larmor_sense_opts opts = {.traj = s->image[0].traj, .nufft_tol = 1e-6};
-    larmor_array *x, *r;
     OWN(larmor_op, *A, larmor_op_sense(s->maps, &opts, &A));
-    assert_ok(larmor_array_create(dev, LARMOR_C64, larmor_array_shape(image), &x));
+    OWN(larmor_array, *x, larmor_array_create(dev, LARMOR_C64, larmor_array_shape(image), &x));
     assert_ok(larmor_copy(image, x));
-    assert_ok(larmor_array_create(dev, LARMOR_C64, larmor_array_shape(s->image[0].kspace), &r));
+    larmor_array *r =
+        MADE(larmor_array, larmor_array_create(dev, LARMOR_C64, larmor_array_shape(s->image[0].kspace), &made));
     assert_ok(larmor_axpby(1. / (N * N), x, 0, x));
     assert_ok(larmor_op_forward(A, x, r));
     assert_ok(larmor_axpby(-1, s->image[0].kspace, 1, r));
-    larmor_array_free(x);
     return r;
 }
 

@@ -49,12 +49,12 @@ static scene scene_of(const char *trajectory, int readouts, double turn)
 static larmor_array *phases_of(const scene *s, double turn)
 {
     HEAP double *phase = calloc((size_t)(s->readouts * BANDS), sizeof *phase);
-    larmor_array *x;
     for (int64_t i = 0; i < s->readouts * BANDS; i++) {
         const double j = (double)(i % s->readouts);
         phase[i] = turn * j * j + 2 * M_PI * (double)(i / s->readouts) * j / BANDS;
     }
-    assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(s->readouts, BANDS), &x));
+    larmor_array *x =
+        MADE(larmor_array, larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(s->readouts, BANDS), &made));
     assert_ok(larmor_array_write(x, phase, larmor_array_bytes(x)));
     return x;
 }
@@ -162,9 +162,7 @@ TEST(slices_need_not_be_equally_far_apart)
 
 static void refuse(const scene *s, larmor_multiband_opts opts, larmor_status status, const char *text)
 {
-    larmor_source *volumes;
-    assert_refused(larmor_source_of_multiband(s->inner, &opts, &volumes), status, text);
-    assert_null(volumes);
+    assert_none_made(larmor_source, larmor_source_of_multiband(s->inner, &opts, &made), status, text);
 }
 
 TEST(what_makes_no_volume_is_refused)
@@ -202,10 +200,10 @@ static void blip(const scene *s, larmor_array **kspace, larmor_array **traj)
     HEAP double *flat = malloc(larmor_array_bytes(s->traj)), *k = calloc((size_t)count * 3, sizeof *k);
     HEAP void *one = malloc(larmor_array_bytes(s->kspace)), *sum = calloc(1, larmor_array_bytes(s->kspace));
     float complex *x = one, *y = sum;
-    larmor_phantom *object, *plane;
+    larmor_phantom *plane;
     larmor_array *alone;
     assert_ok(larmor_array_read(s->traj, flat, larmor_array_bytes(s->traj)));
-    assert_ok(larmor_phantom_create("texture", 3, &object));
+    OWN(larmor_phantom, *object, larmor_phantom_create("texture", 3, &object));
     for (int b = 0; b < BANDS; b++) {
         assert_ok(larmor_phantom_plane(object, offset[b] / 256, &plane));
         assert_ok(larmor_phantom_kspace(plane, s->traj, COILS, LARMOR_C64, &alone));
@@ -217,7 +215,6 @@ static void blip(const scene *s, larmor_array **kspace, larmor_array **traj)
         larmor_array_free(alone);
         larmor_phantom_free(plane);
     }
-    larmor_phantom_free(object);
     for (int64_t i = 0; i < count; i++) {
         k[3 * i] = flat[2 * i];
         k[3 * i + 1] = flat[2 * i + 1];
@@ -317,10 +314,10 @@ typedef struct alone {
 static void store(scene *s, double sigma, alone how, stored *to)
 {
     const int dims = strcmp(how.trajectory, "cartesian") ? 0 : -1;
-    larmor_phantom *object, *plane;
+    larmor_phantom *plane;
     larmor_array *traj, *one;
     const larmor_traj_opts all = {.matrix = {N, N}, .readouts = dims ? 0 : 60};
-    assert_ok(larmor_phantom_create("texture", 3, &object));
+    OWN(larmor_phantom, *object, larmor_phantom_create("texture", 3, &object));
     assert_ok(larmor_traj_create(dev, how.trajectory, &all, &traj));
     for (int b = 0; b < BANDS; b++) {
         assert_ok(larmor_phantom_plane(object, offset[b] / 256, &plane));
@@ -332,7 +329,6 @@ static void store(scene *s, double sigma, alone how, stored *to)
         larmor_phantom_free(plane);
     }
     larmor_array_free(traj);
-    larmor_phantom_free(object);
     assert_ok(larmor_phantom_noise(s->kspace, sigma, 1));
     append(to, s->kspace, s->traj, 0, (larmor_acquisition){.encoding = 0, .traj_dims = dims});
 }
@@ -345,13 +341,11 @@ static larmor_source *source_with(const stored *all, const char *calibration, co
     const int solid = !strcmp(calibration, "full3D");
     const int z = solid ? PARTITIONS : 1;
     const int fov = solid ? 256 : 5;
-    larmor_source *source;
     char xml[4096];
     const int bytes = snprintf(xml, sizeof xml, "<ismrmrdHeader>" ENCODING(MULTIBAND) ENCODING("") "</ismrmrdHeader>",
                                1, 5, 1, 5, type, calibration, all->each[0].encoding, z, fov, z, fov, type);
     assert_ok(larmor_raw_of_acquisitions(xml, bytes, all->each, all->count, opts, raw));
-    assert_ok(larmor_source_of_raw(*raw, "scan", &source));
-    return source;
+    return MADE(larmor_source, larmor_source_of_raw(*raw, "scan", &made));
 }
 
 static larmor_source *source_by_header(const stored *all, const char *calibration, larmor_raw **raw)

@@ -87,13 +87,13 @@ TEST(frames_are_those_of_the_series_that_begins_at_the_first_ones_together)
     const larmor_recon_opts opts =
         OPTS(.method = "nlinv", .iters = 3, .damping = 0.8, .median = 3, .oversample = {1});
     const larmor_nlinv_series_opts same = {.steps = 3, .damping = 0.8, .median = 3};
-    larmor_nlinv_series *series;
     OWNED(larmor_recon_result) result = result_of(&s, &opts);
     assert_int_equal(result.count, FRAMES);
     assert_string_equal(result.report.method.name, "nlinv");
     assert_int_equal(result.report.solver.iters, 3 * FRAMES);
     assert_int_equal(result.report.lambda_from, LARMOR_LAMBDA_NONE);
-    assert_ok(larmor_nlinv_series_create(LARMOR_SHAPE(N, N), &same, &series));
+    larmor_nlinv_series *series =
+        MADE(larmor_nlinv_series, larmor_nlinv_series_create(LARMOR_SHAPE(N, N), &same, &made));
     add_all(series, &s);
     for (int i = 0; i < FRAMES; i++) {
         OWNED(larmor_array) *x = NULL;

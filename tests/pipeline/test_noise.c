@@ -106,8 +106,8 @@ typedef double _Complex cplx;
 /* Noise of a deviation of SIGMA times factor in the first coil, with half of it in the last one. */
 static larmor_array *make_noise_scan(double factor, double mixed)
 {
-    larmor_array *noise;
-    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(NOISE_SCAN, COILS), &noise));
+    larmor_array *noise =
+        MADE(larmor_array, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(NOISE_SCAN, COILS), &made));
     assert_ok(larmor_zero(noise));
     assert_ok(larmor_phantom_noise(noise, SIGMA, 77));
     HEAP float *n = host_of(noise);

@@ -35,9 +35,7 @@ TEST(options_that_make_no_sense_are_refused)
         {OPTS(.memory = -1), "opts.memory: got -1"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        larmor_recon *recon;
-        assert_refused(try_recon(&s, &wrong[i].opts, &recon), LARMOR_ERR_ARG, wrong[i].text);
-        assert_null(recon);
+        assert_none_made(larmor_recon, try_recon(&s, &wrong[i].opts, &made), LARMOR_ERR_ARG, wrong[i].text);
     }
 }
 
@@ -335,8 +333,8 @@ TEST(the_fingerprint_is_of_the_arrays_and_with_a_checkpoint_as_they_were_at_the_
 {
     OWNED(scan) s = scan_of(2, 1, 0);
     uint64_t at_once, later, of_others, without;
-    larmor_checkpoint *kept;
-    assert_ok(larmor_checkpoint_file("/tmp/larmor-no-such-checkpoint", &kept));
+    larmor_checkpoint *kept =
+        MADE(larmor_checkpoint, larmor_checkpoint_file("/tmp/larmor-no-such-checkpoint", &made));
     larmor_recon_opts opts = OPTS(.method = "grid", .maps = s.maps, .checkpoint = kept);
     larmor_recon *recon = recon_of(&s, &opts);
     assert_ok(larmor_recon_fingerprint(recon, &at_once));

@@ -125,8 +125,8 @@ TEST(more_takes_more)
 TEST(images_that_are_alike_need_alike)
 {
     OWNED(scan) s = scan_of(COILS, 3, 0);
-    larmor_array *few;
-    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(SAMPLES, 2, COILS), &few));
+    larmor_array *few =
+        MADE(larmor_array, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(SAMPLES, 2, COILS), &made));
     LMR_FREE(s.image[2].kspace, s.image[2].traj);
     s.image[2].kspace = few;
     assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(2, SAMPLES, 2), &s.image[2].traj));

@@ -61,13 +61,11 @@ TEST(more_work_takes_longer_and_more_threads_less)
 
 static larmor_source *source_of(scan *s, int images)
 {
-    larmor_source *source;
     larmor_scan_arrays arrays;
     *s = scan_of(COILS, images, 1e-4);
     arrays = s->arrays;
     arrays.image = s->image;
-    assert_ok(larmor_source_of_arrays(&arrays, &source));
-    return source;
+    return MADE(larmor_source, larmor_source_of_arrays(&arrays, &made));
 }
 
 TEST(what_there_is_to_do_is_read_from_scan_and_options)

@@ -369,8 +369,7 @@ TEST(what_is_kept_is_planned_and_the_first_to_be_left_out)
 
 static lmr_cached *find(const lmr_job *job, const lmr_frame *frame)
 {
-    lmr_cached *c;
-    assert_ok(lmr_trajectory_cache_find(job, frame, &c));
+    lmr_cached *c = MADE(lmr_cached, lmr_trajectory_cache_find(job, frame, &made));
     assert_non_null(c);
     lmr_cached_free(c); /* the share has it, or its address is that of no other, as none is made meanwhile */
     return c;
@@ -423,12 +422,10 @@ TEST(a_part_is_taken_as_it_was_found_by_these_numbers)
     lmr_job job = {.settings = &settings, .facts = &facts, .caches = &caches};
     const lmr_frame frame = {.samples = {.kspace = s.image[0].kspace, .traj = s.image[0].traj}};
     const double by[2] = {1, 2}, other[2] = {1, 3}, never[2] = {NAN, 2};
-    lmr_cached *c;
-    larmor_array *x;
     assert_ok(lmr_caches_open(1, &caches));
-    assert_ok(lmr_trajectory_cache_find(&job, &frame, &c));
+    lmr_cached *c = MADE(lmr_cached, lmr_trajectory_cache_find(&job, &frame, &made));
     lmr_cached_put(c, LMR_CACHED_NOISE, by, s.truth);
-    assert_ok(lmr_cached_take(c, LMR_CACHED_NOISE, by, dev, &x));
+    larmor_array *x = MADE(larmor_array, lmr_cached_take(c, LMR_CACHED_NOISE, by, dev, &made));
     assert_ptr_equal(x, s.truth);
     larmor_array_free(x);
     assert_ok(lmr_cached_take(c, LMR_CACHED_SPREAD, by, dev, &x));

@@ -11,16 +11,13 @@ static larmor_array *named_traj(const char *name, int64_t readouts, int64_t firs
 {
     const larmor_traj_opts opts = {
         .matrix = {SIDE, SIDE, SIDE}, .readouts = readouts, .samples = 2 * SIDE, .first = first};
-    larmor_array *traj;
-    assert_ok(larmor_traj_create(dev, name, &opts, &traj));
-    return traj;
+    return MADE(larmor_array, larmor_traj_create(dev, name, &opts, &made));
 }
 
 /* Archimedean arms in each partition. */
 static larmor_array *spirals_traj(int64_t arms, int64_t first)
 {
     double *k = malloc(sizeof *k * 3 * LINES * (size_t)(arms * SIDE)), *at = k;
-    larmor_array *traj;
     assert_non_null(k);
     for (int z = 0; z < SIDE; z++)
         for (int64_t a = 0; a < arms; a++)
@@ -31,7 +28,8 @@ static larmor_array *spirals_traj(int64_t arms, int64_t first)
                 *at++ = SIDE / 2. * part * sin(angle);
                 *at++ = z - SIDE / 2;
             }
-    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(3, LINES, arms * SIDE), LARMOR_F64, k, &traj));
+    larmor_array *traj = MADE(larmor_array, larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(3, LINES, arms * SIDE),
+                                                                LARMOR_F64, k, &made));
     free(k);
     return traj;
 }
@@ -71,9 +69,8 @@ static void clear(scene *s)
 static larmor_recon *begin(const scene *s, const char *spec, int64_t memory, larmor_recon_plan *plan)
 {
     const larmor_recon_opts opts = OPTS(.method = "cg", .calibration = 8, .memory = memory);
-    larmor_device *on;
     larmor_recon *recon;
-    assert_ok(larmor_device_open(spec, &on));
+    larmor_device *on = MADE(larmor_device, larmor_device_open(spec, &made));
     const larmor_status st = larmor_recon_create(s->source, on, &opts, &recon);
     larmor_device_free(on);
     if (st == LARMOR_ERR_MEMORY) return NULL;
@@ -176,7 +173,6 @@ static larmor_array *delayed(const larmor_array *traj, double by)
 {
     const larmor_shape shape = larmor_array_shape(traj);
     const int64_t samples = shape.dim[1];
-    larmor_array *out;
     OWN_MEMORY(double, *k, larmor_array_download(traj, LARMOR_F64, &k));
     for (int64_t r = 0; r < shape.dim[2]; r++) {
         double *of = k + 3 * samples * r, along[3], size = 0;
@@ -184,21 +180,18 @@ static larmor_array *delayed(const larmor_array *traj, double by)
         for (int d = 0; d < 3; d++) size += along[d] * along[d];
         for (int64_t i = 0; i < 3 * samples; i++) of[i] += by * along[i % 3] / sqrt(size);
     }
-    assert_ok(larmor_array_upload(dev, LARMOR_F64, shape, LARMOR_F64, k, &out));
-    return out;
+    return MADE(larmor_array, larmor_array_upload(dev, LARMOR_F64, shape, LARMOR_F64, k, &made));
 }
 
 static larmor_source *late_scan(larmor_readouts *r)
 {
     const larmor_scan_arrays arrays = {.matrix = {SIDE, SIDE, SIDE}, .image = r, .images = 1};
-    larmor_source *source;
     *r = (larmor_readouts){.traj = named_traj("koosh", 600, 0)};
     OWNED(larmor_array) *traj = delayed(r->traj, 0.3);
     OWN(larmor_phantom, *phantom, larmor_phantom_create("shepp-logan", 3, &phantom));
     assert_ok(larmor_phantom_kspace(phantom, traj, MANY_CHANNELS, LARMOR_C64, &r->kspace));
     assert_ok(larmor_phantom_noise(r->kspace, 3e-4, 1));
-    assert_ok(larmor_source_of_arrays(&arrays, &source));
-    return source;
+    return MADE(larmor_source, larmor_source_of_arrays(&arrays, &made));
 }
 
 /* As where the volume of a single coil did not fit: nothing is known when slabs are taken. */

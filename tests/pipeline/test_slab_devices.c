@@ -171,9 +171,8 @@ static int64_t scarce(const volume *v, int count)
     static int64_t found[4];
     if (found[count]) return found[count];
     heard h = {.steps = 0};
-    larmor_recon *recon;
     larmor_recon_plan plan;
-    assert_ok(try_on(devices(count), v, VOLUME_OPTS(), &h, &recon));
+    larmor_recon *recon = MADE(larmor_recon, try_on(devices(count), v, VOLUME_OPTS(), &h, &made));
     assert_ok(larmor_recon_describe(recon, 0, &plan));
     larmor_recon_free(recon);
     assert_int_equal(plan.slabs, 0);
@@ -217,12 +216,11 @@ TEST(the_image_of_devices_that_hold_slabs_is_that_of_one_that_holds_all)
     OWNED(volume) v;
     make_volume(&v);
     heard h = {.steps = 0};
-    larmor_recon *recon;
     larmor_recon_report report;
     larmor_recon_plan plan;
     larmor_array *maps;
     float *whole[2];
-    assert_ok(try_on(devices(1), &v, VOLUME_OPTS(), &h, &recon));
+    larmor_recon *recon = MADE(larmor_recon, try_on(devices(1), &v, VOLUME_OPTS(), &h, &made));
     for (int s = 0; s < 2; s++) whole[s] = run(recon, s, NULL);
     larmor_recon_free(recon);
     for (int count = 2; count < 4; count++) {
@@ -284,10 +282,9 @@ TEST(a_listener_that_stops_stops_all_and_can_go_on)
     OWNED(volume) v;
     make_volume(&v);
     heard h = {.steps = 0};
-    larmor_recon *recon;
     larmor_recon_result result;
     const int64_t memory = scarce(&v, 2);
-    assert_ok(try_on(devices(2), &v, VOLUME_OPTS(.memory = memory), &h, &recon));
+    larmor_recon *recon = MADE(larmor_recon, try_on(devices(2), &v, VOLUME_OPTS(.memory = memory), &h, &made));
     const pthread_t caller = h.caller;
     for (int i = 0; i < 3; i++) { /* maps are kept once they are there */
         h = (heard){.caller = caller, .stop_in = stages[i]};

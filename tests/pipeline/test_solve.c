@@ -63,8 +63,8 @@ TEST(the_images_of_a_scan_share_lambda)
         notes n = {.text = ""};
         const larmor_recon_opts opts = KNOWN(.maps = s.maps, .method = methods[i], .listener = take_note, .user = &n);
         OWNED(larmor_recon) *recon = recon_of(&s, &opts);
-        larmor_recon_result first, other;
-        assert_ok(larmor_recon_run(recon, 0, &first));
+        larmor_recon_result other;
+        OWN(larmor_recon_result, first, larmor_recon_run(recon, 0, &first));
         assert_int_equal(first.report.lambda_from, LARMOR_LAMBDA_FROM_DATA);
         for (int image = 1; image < 3; image++) {
             assert_ok(larmor_recon_run(recon, image, &other));
@@ -75,7 +75,6 @@ TEST(the_images_of_a_scan_share_lambda)
         }
         assert_noted(n, "L:image 2 of 3: lambda");
         assert_null(strstr(n.text, "image 3 of 3: lambda"));
-        larmor_recon_result_free(&first);
     }
 }
 

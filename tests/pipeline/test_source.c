@@ -67,12 +67,10 @@ static const larmor_source_impl whole = {
 
 static larmor_status run_fake(fake *f)
 {
-    larmor_source *source;
-    larmor_recon *recon;
     OWNED(larmor_recon_result) result;
     const larmor_recon_opts opts = KNOWN(.method = "grid", .no_maps = 1, .density = LARMOR_DENSITY_NONE);
-    assert_ok(larmor_source_create("fake.dat", &whole, f, &source));
-    assert_ok(larmor_recon_create(source, dev, &opts, &recon));
+    larmor_source *source = MADE(larmor_source, larmor_source_create("fake.dat", &whole, f, &made));
+    larmor_recon *recon = MADE(larmor_recon, larmor_recon_create(source, dev, &opts, &made));
     larmor_source_free(source);
     assert_int_equal(f->destroyed, 0); /* the reconstruction keeps it */
     const larmor_status st = larmor_recon_run(recon, 0, &result);
@@ -138,7 +136,6 @@ TEST(other_threads_call_a_source_of_ones_own_only_where_that_was_asked_for)
 
 TEST(incomplete_sources_are_refused)
 {
-    larmor_source *source;
     for (int missing = 0; missing < 5; missing++) {
         larmor_source_impl impl = whole;
         if (missing == 0) impl.describe = NULL;
@@ -146,20 +143,19 @@ TEST(incomplete_sources_are_refused)
         if (missing == 2) impl.group = NULL;
         if (missing == 3) impl.samples = NULL;
         if (missing == 4) impl.meta = NULL;
-        assert_refused(larmor_source_create("fake.dat", &impl, NULL, &source), LARMOR_ERR_ARG,
-                       "samples and meta expected");
-        assert_null(source);
+        assert_none_made(larmor_source, larmor_source_create("fake.dat", &impl, NULL, &made), LARMOR_ERR_ARG,
+                         "samples and meta expected");
     }
-    assert_refused(larmor_source_create(NULL, &whole, NULL, &source), LARMOR_ERR_ARG, "a name");
+    assert_none_made(larmor_source, larmor_source_create(NULL, &whole, NULL, &made), LARMOR_ERR_ARG, "a name");
     assert_refused(larmor_source_create("fake.dat", &whole, NULL, NULL), LARMOR_ERR_ARG, "nowhere to put it");
-    assert_refused(larmor_source_of_raw(NULL, "scan.h5", &source), LARMOR_ERR_ARG, "a file that was opened");
+    assert_none_made(larmor_source, larmor_source_of_raw(NULL, "scan.h5", &made), LARMOR_ERR_ARG,
+                     "a file that was opened");
 }
 
 TEST(references_keep_a_source)
 {
     fake f = good();
-    larmor_source *source;
-    assert_ok(larmor_source_create("fake.dat", &whole, &f, &source));
+    larmor_source *source = MADE(larmor_source, larmor_source_create("fake.dat", &whole, &f, &made));
     assert_ptr_equal(larmor_source_ref(source), source);
     larmor_source_free(source);
     assert_int_equal(f.destroyed, 0);
@@ -174,8 +170,7 @@ TEST(references_keep_a_source)
 /* The trajectory as a file has it. */
 static void to_single(larmor_array **traj)
 {
-    larmor_array *single;
-    assert_ok(larmor_array_create(dev, LARMOR_F32, larmor_array_shape(*traj), &single));
+    larmor_array *single = MADE(larmor_array, larmor_array_create(dev, LARMOR_F32, larmor_array_shape(*traj), &made));
     HEAP double *k = (double *)host_of(*traj);
     HEAP float *rounded = host_of(single);
     for (int i = 0; i < 2 * SAMPLES * SPOKES; i++) rounded[i] = (float)k[i];

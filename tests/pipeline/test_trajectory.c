@@ -43,12 +43,10 @@ static larmor_status samples(void *self, int index LMR_UNUSED, const larmor_grid
                              larmor_device *on, larmor_samples *out)
 {
     const spokes *s = self;
-    larmor_phantom *phantom;
-    larmor_array *traj;
     *out = (larmor_samples){0};
     if (calibration) return LARMOR_OK;
-    assert_ok(larmor_phantom_create("shepp-logan", s->nd, &phantom));
-    assert_ok(
+    OWN(larmor_phantom, *phantom, larmor_phantom_create("shepp-logan", s->nd, &phantom));
+    OWN(larmor_array, *traj,
         larmor_array_upload(on, LARMOR_F64, LARMOR_SHAPE(s->nd, SAMPLES, s->readouts), LARMOR_F64, s->k, &traj));
     assert_ok(larmor_phantom_kspace(phantom, traj, 2, LARMOR_C64, &out->kspace));
     assert_ok(larmor_phantom_noise(out->kspace, 2e-4, 1));
@@ -56,8 +54,6 @@ static larmor_status samples(void *self, int index LMR_UNUSED, const larmor_grid
     out->step2 = calloc((size_t)s->readouts, sizeof(int));
     memcpy(out->step1, s->step1, (size_t)s->readouts * sizeof(int));
     memcpy(out->step2, s->step2, (size_t)s->readouts * sizeof(int));
-    larmor_array_free(traj);
-    larmor_phantom_free(phantom);
     return LARMOR_OK;
 }
 
@@ -98,13 +94,13 @@ static larmor_status try_samples(spokes *s, larmor_samples *x)
 
 static void expect_the_true_one(spokes s)
 {
-    double *k, worst = 0;
+    double worst = 0;
     OWN(larmor_samples, x, try_samples(&s, &x));
-    assert_ok(larmor_array_download(x.traj, LARMOR_F64, &k));
+    OWN_MEMORY(double, *k, larmor_array_download(x.traj, LARMOR_F64, &k));
     assert_int_equal(larmor_array_count(x.traj), s.nd * SAMPLES * s.readouts);
     for (int i = 0; i < s.nd * SAMPLES * s.readouts; i++) worst = fmax(worst, fabs(k[i] - s.k[i]));
     assert_at_most(worst, 1e-3); /* angles are given with few digits here */
-    LMR_FREE(k, s.k);
+    LMR_FREE(s.k);
 }
 
 TEST(data_tell_which_usual_angle_it_is)

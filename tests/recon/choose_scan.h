@@ -48,7 +48,6 @@ static inline scan scan_of(const design *d, double relative)
     const larmor_traj_opts opts = {.matrix = {d->matrix[0], d->matrix[1], d->matrix[2]}, .readouts = d->readouts};
     scan s = {.image = larmor_shape_of(ndim, d->matrix)};
     const int64_t voxels = larmor_shape_count(s.image);
-    double size;
     HEAP cplx *maps = malloc((size_t)(voxels * COILS) * sizeof *maps);
     s.voxels = voxels;
     s.truth = calloc((size_t)voxels, sizeof *s.truth);
@@ -69,8 +68,7 @@ static inline scan scan_of(const design *d, double relative)
     s.b = zeros(LARMOR_C64, larmor_op_out_shape(s.A));
     s.noise = zeros(LARMOR_C64, larmor_op_out_shape(s.A));
     assert_ok(larmor_op_forward(s.A, x, s.b));
-    assert_ok(larmor_nrm2(s.b, &size));
-    s.deviation = relative * size / sqrt((double)larmor_array_count(s.b));
+    s.deviation = relative * norm_of(s.b) / sqrt((double)larmor_array_count(s.b));
     assert_ok(larmor_noise_fill(s.noise, s.deviation, 7));
     assert_ok(larmor_axpby(1, s.noise, 1, s.b));
     assert_ok(larmor_noise_fill(s.noise, s.deviation, 8));

@@ -47,10 +47,9 @@ static inline larmor_status matrix_adjoint(void *self, const larmor_array *y, la
 static inline larmor_op *matrix_op(matrix *m)
 {
     static const larmor_op_impl impl = {"matrix", matrix_forward, matrix_adjoint, NULL, NULL};
-    larmor_op *A;
     const larmor_dtype dtype = m->single ? LARMOR_C64 : LARMOR_C128;
-    assert_ok(larmor_op_create(dev, &impl, m, dtype, LARMOR_SHAPE(m->columns), LARMOR_SHAPE(m->rows), &A));
-    return A;
+    return MADE(larmor_op,
+                larmor_op_create(dev, &impl, m, dtype, LARMOR_SHAPE(m->columns), LARMOR_SHAPE(m->rows), &made));
 }
 
 /* x solves (A^H A + lambda) x = A^H b, by Gaussian elimination with pivots. */
@@ -120,10 +119,9 @@ static inline larmor_status matrix_normal(void *self, const larmor_array *x, lar
 static inline larmor_op *normal_matrix_op(matrix *m)
 {
     static const larmor_op_impl impl = {"matrix", matrix_forward, matrix_adjoint, matrix_normal, NULL};
-    larmor_op *A;
     const larmor_dtype dtype = m->single ? LARMOR_C64 : LARMOR_C128;
-    assert_ok(larmor_op_create(dev, &impl, m, dtype, LARMOR_SHAPE(m->columns), LARMOR_SHAPE(m->rows), &A));
-    return A;
+    return MADE(larmor_op,
+                larmor_op_create(dev, &impl, m, dtype, LARMOR_SHAPE(m->columns), LARMOR_SHAPE(m->rows), &made));
 }
 
 /* |A x - b|^2 */
@@ -176,7 +174,5 @@ static inline larmor_status lasso_value(void *self, const larmor_array *x, doubl
 static inline larmor_prox *lasso_prox(lasso *l, larmor_dtype dtype, int count)
 {
     static const larmor_prox_impl impl = {"lasso", lasso_apply, lasso_value, NULL};
-    larmor_prox *g;
-    assert_ok(larmor_prox_create(dev, &impl, l, dtype, LARMOR_SHAPE(count), &g));
-    return g;
+    return MADE(larmor_prox, larmor_prox_create(dev, &impl, l, dtype, LARMOR_SHAPE(count), &made));
 }

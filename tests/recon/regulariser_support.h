@@ -6,10 +6,8 @@
 static inline larmor_op *identity(larmor_dtype dtype, larmor_shape shape)
 {
     OWNED(larmor_array) *ones = zeros(dtype, shape);
-    larmor_op *A;
     assert_ok(larmor_fill(ones, 1));
-    assert_ok(larmor_op_diag(ones, &A));
-    return A;
+    return MADE(larmor_op, larmor_op_diag(ones, &made));
 }
 
 /* min_x 1/2 |x - b|^2 + R(x), converged; free it. */

@@ -20,8 +20,7 @@ static inline cplx *random_values(int64_t count, uint64_t seed)
 
 static inline larmor_array *complex_array(larmor_dtype dtype, larmor_shape shape, const cplx *values)
 {
-    larmor_array *x;
-    assert_ok(larmor_array_create(dev, dtype, shape, &x));
+    larmor_array *x = MADE(larmor_array, larmor_array_create(dev, dtype, shape, &made));
     const int64_t count = larmor_array_count(x);
     HEAP NEW(float complex, in_single, count + 1);
     for (int64_t i = 0; i < count; i++) in_single[i] = (float complex)values[i];
@@ -29,19 +28,23 @@ static inline larmor_array *complex_array(larmor_dtype dtype, larmor_shape shape
     return x;
 }
 
+/* Of random values. */
+static inline larmor_array *drawn(larmor_dtype dtype, larmor_shape shape, uint64_t seed)
+{
+    HEAP cplx *values = random_values(larmor_shape_count(shape), seed);
+    return complex_array(dtype, shape, values);
+}
+
 static inline larmor_array *real_array(larmor_shape shape, const double *values)
 {
-    larmor_array *x;
-    assert_ok(larmor_array_create(dev, LARMOR_F64, shape, &x));
+    larmor_array *x = MADE(larmor_array, larmor_array_create(dev, LARMOR_F64, shape, &made));
     assert_ok(larmor_array_write(x, values, larmor_array_bytes(x)));
     return x;
 }
 
 static inline larmor_array *zeros(larmor_dtype dtype, larmor_shape shape)
 {
-    larmor_array *x;
-    assert_ok(larmor_array_create(dev, dtype, shape, &x));
-    return x;
+    return MADE(larmor_array, larmor_array_create(dev, dtype, shape, &made));
 }
 
 /* The array's values as complex doubles; free them. */
@@ -83,6 +86,19 @@ static inline double difference(const cplx *a, const cplx *b, int64_t count)
     return sqrt(error / size);
 }
 
+/* The same of an array, and of two. */
+static inline double away(const larmor_array *x, const cplx *b, int64_t count)
+{
+    HEAP cplx *a = values_of(x);
+    return difference(a, b, count);
+}
+static inline double apart(const larmor_array *x, const larmor_array *y)
+{
+    HEAP cplx *b = values_of(y);
+    assert_int_equal(larmor_array_count(x), larmor_array_count(y));
+    return away(x, b, larmor_array_count(x));
+}
+
 /* How far the normal map of random numbers is from the adjoint of their forward map. Outputs are not zero before, and
  * the normal map is applied twice, so that nothing depends on what an earlier call left. */
 static inline double normal_apart(larmor_op *A)
@@ -99,8 +115,7 @@ static inline double normal_apart(larmor_op *A)
     assert_ok(larmor_op_adjoint(A, y, z));
     assert_ok(larmor_op_normal(A, in, normal));
     assert_ok(larmor_op_normal(A, in, normal));
-    HEAP cplx *expected = values_of(z), *got = values_of(normal);
-    return difference(got, expected, count);
+    return apart(normal, z);
 }
 
 /* Position of pixel i of an image along dimension d, in fields of view from its centre. */

@@ -225,20 +225,19 @@ TEST(the_number_of_threads_does_not_change_a_bit)
 TEST(data_without_a_centre_or_signal_are_refused)
 {
     OWNED(scan) s = radial_scan();
-    larmor_array *maps;
     OWNED(larmor_array) *zero = zeros(LARMOR_C64, LARMOR_SHAPE(128, 64, COILS));
-    assert_refused(larmor_coils_estimate(zero, s.traj, NULL, s.image, NULL, &maps, NULL), LARMOR_ERR_NUMERIC,
-                   "coils: the centre of k-space has energy 0");
+    assert_none_made(larmor_array, larmor_coils_estimate(zero, s.traj, NULL, s.image, NULL, &made, NULL),
+                     LARMOR_ERR_NUMERIC, "coils: the centre of k-space has energy 0");
     OWNED(larmor_array) *few = zeros(LARMOR_C64, LARMOR_SHAPE(128, 63, COILS));
-    assert_refused(larmor_coils_estimate(few, s.traj, NULL, s.image, NULL, &maps, NULL), LARMOR_ERR_SHAPE,
-                   "coils: k-space is c64 [128, 63, 6]");
+    assert_none_made(larmor_array, larmor_coils_estimate(few, s.traj, NULL, s.image, NULL, &made, NULL),
+                     LARMOR_ERR_SHAPE, "coils: k-space is c64 [128, 63, 6]");
     for (int64_t j = 0; j < 128 * 64; j++) s.k[2 * j] = 20 + s.k[2 * j] / 64;
     OWNED(larmor_array) *far = real_array(LARMOR_SHAPE(2, 128, 64), s.k);
-    assert_refused(larmor_coils_estimate(s.kspace, far, NULL, s.image, NULL, &maps, NULL), LARMOR_ERR_NUMERIC,
-                   "coils: no samples within 16/FOV");
-    assert_null(maps);
-    assert_refused(
-        larmor_coils_estimate(s.kspace, s.traj, NULL, s.image, &(larmor_coils_opts){.window = -1}, &maps, NULL),
+    assert_none_made(larmor_array, larmor_coils_estimate(s.kspace, far, NULL, s.image, NULL, &made, NULL),
+                     LARMOR_ERR_NUMERIC, "coils: no samples within 16/FOV");
+    assert_none_made(
+        larmor_array,
+        larmor_coils_estimate(s.kspace, s.traj, NULL, s.image, &(larmor_coils_opts){.window = -1}, &made, NULL),
         LARMOR_ERR_ARG, "coils: calibration 0 and window -1");
 }
 
@@ -248,7 +247,6 @@ TEST(maps_by_the_density_of_their_trajectory_are_those_without)
     OWNED(scan) s = radial_scan();
     const larmor_coils_opts plain = {.calibration = 20};
     larmor_coils_opts opts = plain;
-    larmor_array *maps;
     OWN(larmor_array, *density, larmor_coils_density(s.traj, s.image, &plain, &density));
     opts.density = density;
     HEAP cplx *expected = estimate(&s, NULL, &plain);
@@ -259,17 +257,17 @@ TEST(maps_by_the_density_of_their_trajectory_are_those_without)
         assert_at_most(difference(got, expected, 64 * 50 * COILS), 1e-3);
     }
     opts.calibration = 24;
-    assert_refused(larmor_coils_estimate(s.kspace, s.traj, NULL, s.image, &opts, &maps, NULL), LARMOR_ERR_SHAPE,
-                   "coils: density array is f64");
+    assert_none_made(larmor_array, larmor_coils_estimate(s.kspace, s.traj, NULL, s.image, &opts, &made, NULL),
+                     LARMOR_ERR_SHAPE, "coils: density array is f64");
     OWN(larmor_array, *other, larmor_coils_density(s.traj, s.image, NULL, &other));
     assert_true(larmor_array_count(other) > larmor_array_count(density));
-    assert_refused(larmor_coils_density(s.traj, s.image, &(larmor_coils_opts){.calibration = -1}, &maps),
-                   LARMOR_ERR_ARG, "coils: calibration -1");
+    assert_none_made(larmor_array,
+                     larmor_coils_density(s.traj, s.image, &(larmor_coils_opts){.calibration = -1}, &made),
+                     LARMOR_ERR_ARG, "coils: calibration -1");
     for (int64_t j = 0; j < 128 * 64; j++) s.k[2 * j] = 20 + s.k[2 * j] / 64;
     OWNED(larmor_array) *far = real_array(LARMOR_SHAPE(2, 128, 64), s.k);
-    assert_refused(larmor_coils_density(far, s.image, NULL, &maps), LARMOR_ERR_NUMERIC,
-                   "coils: no samples within 16");
-    assert_null(maps);
+    assert_none_made(larmor_array, larmor_coils_density(far, s.image, NULL, &made), LARMOR_ERR_NUMERIC,
+                     "coils: no samples within 16");
 }
 
 /* ---- trust ---- */
@@ -282,10 +280,9 @@ typedef struct judged {
 /* noise: its standard deviation relative to the root mean square of the samples; below 0 there is nothing else. */
 static larmor_coils_report report_of(const judged *j, double noise)
 {
-    larmor_array *traj, *maps;
     larmor_coils_report report;
     uint64_t seed = 3;
-    assert_ok(larmor_traj_create(dev, j->name, &j->opts, &traj));
+    larmor_array *traj = MADE(larmor_array, larmor_traj_create(dev, j->name, &j->opts, &made));
     const larmor_shape shape = larmor_array_shape(traj);
     double *k = malloc(larmor_array_bytes(traj)), energy = 0;
     assert_non_null(k);
@@ -301,8 +298,7 @@ static larmor_coils_report report_of(const judged *j, double noise)
     }
     larmor_array_free(s.kspace);
     s.kspace = complex_array(LARMOR_C64, LARMOR_SHAPE(shape.dim[1], shape.dim[2], COILS), s.y);
-    assert_ok(larmor_coils_estimate(s.kspace, s.traj, NULL, s.image, NULL, &maps, &report));
-    larmor_array_free(maps);
+    OWN(larmor_array, *maps, larmor_coils_estimate(s.kspace, s.traj, NULL, s.image, NULL, &maps, &report));
     return report;
 }
 

@@ -45,12 +45,10 @@ static larmor_array *phases_of(const scene *s)
 static double *fit(const scene *s, larmor_array *phase, int order, int64_t columns, larmor_camera_report *report)
 {
     OWNED(larmor_array) *places = real_array(LARMOR_SHAPE(3, PROBES), s->position), *terms = NULL;
-    double *value;
     assert_ok(larmor_field_camera(phase, places, &(larmor_camera_opts){.order = order}, &terms, report));
     const larmor_shape shape = larmor_array_shape(terms);
     assert_true(shape.dim[0] == SAMPLES && shape.dim[1] == READOUTS && shape.dim[2] == columns);
-    assert_ok(larmor_array_download(terms, LARMOR_F64, &value));
-    return value;
+    return MADE(double, larmor_array_download(terms, LARMOR_F64, &made));
 }
 
 TEST(known_coefficients_are_found_to_rounding)

@@ -28,8 +28,7 @@ TEST(as_many_iterations_as_distinct_eigenvalues_are_enough)
     for (int i = 0; i < N; i++) d[i] = 1 + i % DISTINCT;
     OWNED(larmor_array) *diagonal = complex_array(LARMOR_C128, LARMOR_SHAPE(N), d),
                         *x = zeros(LARMOR_C128, LARMOR_SHAPE(N));
-    HEAP cplx *rhs = random_values(N, 3);
-    OWNED(larmor_array) *b = complex_array(LARMOR_C128, LARMOR_SHAPE(N), rhs);
+    OWNED(larmor_array) *b = drawn(LARMOR_C128, LARMOR_SHAPE(N), 3);
     larmor_report report;
     OWN(larmor_op, *D, larmor_op_diag(diagonal, &D));
     assert_ok(larmor_cg(D, b, x, &(larmor_solve_opts){.tol = 1e-12}, &report));
@@ -58,9 +57,7 @@ TEST(data_of_zero_give_an_image_of_zero)
     assert_ok(larmor_zero(p.b));
     larmor_report report;
     assert_ok(larmor_cg(p.A, p.b, p.x, NULL, &report));
-    double norm;
-    assert_ok(larmor_nrm2(p.x, &norm));
-    assert_true(norm == 0 && report.iters == 0 && report.residual == 0);
+    assert_true(norm_of(p.x) == 0 && report.iters == 0 && report.residual == 0);
 }
 
 TEST(the_solution_as_start_needs_no_iteration)
@@ -208,8 +205,7 @@ TEST(at_the_floor_of_its_rounding_it_ends_well)
         larmor_report report;
         OWN(larmor_op, *D, larmor_op_diag(diagonal, &D));
         assert_ok(larmor_cg(D, b, x, &(larmor_solve_opts){.max_iter = 2000, .tol = -1}, &report));
-        HEAP cplx *got = values_of(x);
-        assert_at_most(difference(got, x0, N / 4), 1e-2); /* what the data determine well */
+        assert_at_most(away(x, x0, N / 4), 1e-2); /* what the data determine well */
         assert_at_most(report.residual, 1e-3);
     }
 }
@@ -395,9 +391,7 @@ static larmor_op *scaling(double by)
     cplx d[8];
     for (int i = 0; i < 8; i++) d[i] = by * (1 + i);
     OWNED(larmor_array) *diagonal = complex_array(LARMOR_C128, LARMOR_SHAPE(8), d);
-    larmor_op *D;
-    assert_ok(larmor_op_diag(diagonal, &D));
-    return D;
+    return MADE(larmor_op, larmor_op_diag(diagonal, &made));
 }
 
 /* By |judge r|, and where no other map is given by that of the preconditioner. */
@@ -421,13 +415,11 @@ TEST(the_error_is_judged_by_the_map_that_is_given)
         assert_ok(larmor_cg(p.A, p.b, p.x, &opts, &report));
         OWNED(larmor_array) *r = zeros(LARMOR_C128, LARMOR_SHAPE(8)), *judged = zeros(LARMOR_C128, LARMOR_SHAPE(8));
         OWNED(larmor_array) *Nx = zeros(LARMOR_C128, LARMOR_SHAPE(8));
-        double size;
         assert_ok(larmor_op_adjoint(p.A, p.b, r));
         assert_ok(larmor_op_normal(p.A, p.x, Nx));
         assert_ok(larmor_axpby(-1, Nx, 1, r));
         assert_ok(larmor_op_forward(cases[i].judge ? cases[i].judge : M, r, judged));
-        assert_ok(larmor_nrm2(judged, &size));
-        assert_at_most(size, cases[i].error);
+        assert_at_most(norm_of(judged), cases[i].error);
         iters[i] = report.iters;
     }
     for (int i = 1; i < 4; i++) assert_int_equal(iters[i], iters[0]);

@@ -61,8 +61,7 @@ static void scale(larmor_array *x, double factor)
 
 static double error_of(const scan *s, const larmor_array *x)
 {
-    HEAP cplx *got = values_of(x);
-    return difference(got, s->truth, s->voxels);
+    return away(x, s->truth, s->voxels);
 }
 
 /* The image at a given weight. */

@@ -22,8 +22,8 @@ static larmor_array *begin_later(larmor_array *traj, int64_t first)
     for (int64_t r = 0; r < s.dim[2]; r++)
         for (int64_t i = 0; i < nd * rest; i++)
             part[nd * rest * r + i] = (r % 2 ? -1 : 1) * k[nd * (n * r + first) + i];
-    larmor_array *later;
-    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(nd, rest, s.dim[2]), LARMOR_F64, part, &later));
+    larmor_array *later = MADE(larmor_array, larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(nd, rest, s.dim[2]),
+                                                                 LARMOR_F64, part, &made));
     larmor_array_free(traj);
     return later;
 }
@@ -203,12 +203,10 @@ static larmor_array *drifting(const larmor_array *kspace, double from)
 {
     const larmor_shape shape = larmor_array_shape(kspace);
     const int64_t n = shape.dim[0], readouts = shape.dim[1];
-    larmor_array *changed;
     OWN_MEMORY(double, *y, larmor_array_download(kspace, LARMOR_C128, &y));
     for (int64_t j = 0; j < 2 * larmor_array_count(kspace); j++)
         y[j] *= from + (1 - from) * (double)(j / 2 / n % readouts) / (double)(readouts - 1);
-    assert_ok(larmor_array_upload(dev, LARMOR_C64, shape, LARMOR_C128, y, &changed));
-    return changed;
+    return MADE(larmor_array, larmor_array_upload(dev, LARMOR_C64, shape, LARMOR_C128, y, &made));
 }
 
 TEST(delays_of_spokes_in_order_are_those_of_the_gradients_where_the_signal_drifts)
@@ -324,8 +322,8 @@ static larmor_array *off_resonant(larmor_array *traj, int coils, double snr, dou
     const double size[] = {1, 0.6};
     larmor_array *part[2], *both;
     double *y[2], sigma;
-    larmor_phantom *plain, *phantom;
-    assert_ok(larmor_phantom_create("shepp-logan", 2, &plain));
+    larmor_phantom *phantom;
+    OWN(larmor_phantom, *plain, larmor_phantom_create("shepp-logan", 2, &plain));
     for (int p = 0; p < 2; p++) {
         assert_ok(larmor_phantom_change(plain, &(larmor_phantom_state){.size = size[p]}, &phantom));
         assert_ok(larmor_phantom_kspace(phantom, traj, coils, LARMOR_C64, &part[p]));
@@ -343,7 +341,6 @@ static larmor_array *off_resonant(larmor_array *traj, int coils, double snr, dou
     assert_ok(larmor_phantom_noise_level(plain, dev, LARMOR_SHAPE(48, 48), coils, snr > 0 ? snr : 1, &sigma));
     if (snr > 0) assert_ok(larmor_phantom_noise(both, sigma, 7));
     for (int p = 0; p < 2; p++) LMR_FREE(y[p], part[p]);
-    larmor_phantom_free(plain);
     return both;
 }
 
@@ -412,9 +409,8 @@ static larmor_array *zigzag(const epi *s)
             k[2 * (i + s->samples * r) + s->axis] = r % 2 ? -along : along;
             k[2 * (i + s->samples * r) + !s->axis] = (double)(r - s->matrix / 2);
         }
-    larmor_array *traj;
-    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, s->samples, s->matrix), LARMOR_F64, k, &traj));
-    return traj;
+    return MADE(larmor_array,
+                larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, s->samples, s->matrix), LARMOR_F64, k, &made));
 }
 
 static larmor_delays find_lines(const epi *s)

@@ -61,8 +61,7 @@ TEST(phases_of_single_precision_are_kept_by_magnitudes)
 
 TEST(a_named_denoiser_is_the_proximal_map_of_its_penalty)
 {
-    HEAP cplx *values = random_values(VOXELS, 5);
-    OWNED(larmor_array) *x = complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY), values);
+    OWNED(larmor_array) *x = drawn(LARMOR_C128, LARMOR_SHAPE(NX, NY), 5);
     OWNED(larmor_array) *z = zeros(LARMOR_C128, LARMOR_SHAPE(NX, NY));
     OWNED(larmor_array) *expected = zeros(LARMOR_C128, LARMOR_SHAPE(NX, NY));
     OWNED(larmor_denoiser) *d = NULL;
@@ -93,13 +92,11 @@ TEST(what_does_not_fit_is_refused_before_the_denoiser_is_called)
     assert_refused(larmor_denoiser_apply(d, -1, x, z), LARMOR_ERR_ARG,
                    "prior twice: sigma is -1, expected a finite number >= 0");
     impl.form = (larmor_denoiser_form)7;
-    larmor_denoiser *none;
-    assert_refused(larmor_denoiser_create(&impl, NULL, &none), LARMOR_ERR_ARG,
-                   "prior twice: form is 7, expected 0 to 2");
-    assert_refused(larmor_denoiser_named("median", 0, &none), LARMOR_ERR_ARG, "median");
-    assert_refused(larmor_denoiser_named("tv", -1, &none), LARMOR_ERR_ARG,
-                   "prior tv: weight is -1, expected a finite number >= 0");
-    assert_null(none);
+    assert_none_made(larmor_denoiser, larmor_denoiser_create(&impl, NULL, &made), LARMOR_ERR_ARG,
+                     "prior twice: form is 7, expected 0 to 2");
+    assert_none_made(larmor_denoiser, larmor_denoiser_named("median", 0, &made), LARMOR_ERR_ARG, "median");
+    assert_none_made(larmor_denoiser, larmor_denoiser_named("tv", -1, &made), LARMOR_ERR_ARG,
+                     "prior tv: weight is -1, expected a finite number >= 0");
 }
 
 /* Element [j, i] of a tensor, the slowest dimension first. */

@@ -19,9 +19,8 @@ static double *spokes_of(double angle)
 
 static larmor_array *upload(const double *k)
 {
-    larmor_array *traj;
-    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, SAMPLES, SPOKES), LARMOR_F64, k, &traj));
-    return traj;
+    return MADE(larmor_array,
+                larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, SAMPLES, SPOKES), LARMOR_F64, k, &made));
 }
 
 /* Samples of the phantom with some noise where k has them. */
@@ -261,11 +260,10 @@ TEST(an_offset_of_the_frequency_is_named_with_its_value)
 {
     const double offset[] = {0.02, -0.01};
     for (int j = 0; j < 2; j++) {
-        double *k = spokes_of(111.2461180);
+        HEAP double *k = spokes_of(111.2461180);
         OWNED(larmor_array) *kspace = sampled(k, 1e-4), *traj = upload(k);
         HEAP float *x;
         larmor_description found;
-        free(k);
         assert_ok(larmor_array_download(kspace, LARMOR_C64, &x));
         for (int i = 0; i < SAMPLES * SPOKES * COILS; i++) {
             const double turn = 2 * M_PI * offset[j] * (i % SAMPLES), re = x[2 * i], im = x[2 * i + 1];
@@ -347,12 +345,12 @@ TEST(arms_of_a_spiral_with_swapped_axes_are_named)
             s[1] = k[a % 2 != 0];
         }
     for (int wrong = 0; wrong < 2; wrong++) {
-        larmor_array *traj, *kspace;
+        larmor_array *traj;
         larmor_description found;
         const larmor_shape shape = LARMOR_SHAPE(2, POINTS, ARMS);
         assert_ok(larmor_array_upload(dev, LARMOR_F64, shape, LARMOR_F64, is, &traj));
         OWN(larmor_phantom, *phantom, larmor_phantom_create("shepp-logan", 2, &phantom));
-        assert_ok(larmor_phantom_kspace(phantom, traj, COILS, LARMOR_C64, &kspace));
+        OWN(larmor_array, *kspace, larmor_phantom_kspace(phantom, traj, COILS, LARMOR_C64, &kspace));
         assert_ok(larmor_phantom_noise(kspace, 1e-4, 1));
         larmor_array_free(traj);
         assert_ok(larmor_array_upload(dev, LARMOR_F64, shape, LARMOR_F64, wrong ? said : is, &traj));
@@ -360,7 +358,7 @@ TEST(arms_of_a_spiral_with_swapped_axes_are_named)
         assert_at_most(3, found.reach);
         assert_int_equal(found.is_clear, wrong);
         if (wrong) assert_non_null(strstr(found.name, "every second readout with x and y swapped"));
-        LMR_FREE(traj, kspace);
+        LMR_FREE(traj);
     }
 }
 

@@ -8,7 +8,6 @@ enum { N = 48, LINES = 40 };
 static larmor_description found_for_lines(int described, double late, int coils)
 {
     HEAP double *is = malloc(sizeof *is * 2 * N * LINES), *said = malloc(sizeof *said * 2 * N * LINES);
-    larmor_array *traj, *kspace;
     larmor_description found;
     for (int r = 0; r < LINES; r++)
         for (int i = 0; i < N; i++) {
@@ -18,15 +17,16 @@ static larmor_description found_for_lines(int described, double late, int coils)
             k[0] = back ? N / 2 - 1 - i + late : i - N / 2;
             s[1] = k[1] = r - LINES / 2;
         }
-    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, LINES), LARMOR_F64, is, &traj));
+    larmor_array *traj =
+        MADE(larmor_array, larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, LINES), LARMOR_F64, is, &made));
     OWN(larmor_phantom, *phantom, larmor_phantom_create("shepp-logan", 2, &phantom));
-    assert_ok(larmor_phantom_kspace(phantom, traj, coils, LARMOR_C64, &kspace));
+    OWN(larmor_array, *kspace, larmor_phantom_kspace(phantom, traj, coils, LARMOR_C64, &kspace));
     assert_ok(larmor_phantom_noise(kspace, 2e-4, 1));
     larmor_array_free(traj);
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, LINES), LARMOR_F64, said, &traj));
     assert_ok(larmor_compare_lines(kspace, traj, &found));
     assert_at_most(10, found.reach);
-    LMR_FREE(traj, kspace);
+    LMR_FREE(traj);
     return found;
 }
 
@@ -50,7 +50,6 @@ TEST(lines_that_are_described_wrongly_are_named)
 static double far_echo_of(int spokes, double sigma)
 {
     HEAP double *is = malloc(sizeof *is * 2 * N * LINES), *said = malloc(sizeof *said * 2 * N * LINES);
-    larmor_array *traj, *kspace;
     larmor_description found;
     for (int r = 0; r < LINES; r++)
         for (int i = 0; i < N; i++) {
@@ -62,14 +61,15 @@ static double far_echo_of(int spokes, double sigma)
             k[0] = (i - N / 2) * cos(angle);
             k[1] = (i - N / 2) * sin(angle);
         }
-    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, LINES), LARMOR_F64, is, &traj));
+    larmor_array *traj =
+        MADE(larmor_array, larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, LINES), LARMOR_F64, is, &made));
     OWN(larmor_phantom, *phantom, larmor_phantom_create("shepp-logan", 2, &phantom));
-    assert_ok(larmor_phantom_kspace(phantom, traj, 3, LARMOR_C64, &kspace));
+    OWN(larmor_array, *kspace, larmor_phantom_kspace(phantom, traj, 3, LARMOR_C64, &kspace));
     assert_ok(larmor_phantom_noise(kspace, sigma, 1));
     larmor_array_free(traj);
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, LINES), LARMOR_F64, said, &traj));
     assert_ok(larmor_compare_lines(kspace, traj, &found));
-    LMR_FREE(traj, kspace);
+    LMR_FREE(traj);
     return found.far_echo;
 }
 
@@ -87,7 +87,6 @@ static larmor_description found_for_step(double shift, double gain, double size,
                                          double phase, int every)
 {
     HEAP double *k = malloc(sizeof *k * 2 * N * LINES), *is = malloc(sizeof *k * 2 * N * LINES);
-    larmor_array *traj, *kspace;
     larmor_description found;
     for (int i = 0; i < N * LINES; i++) {
         k[2 * i] = i % N - N / 2;
@@ -95,9 +94,10 @@ static larmor_description found_for_step(double shift, double gain, double size,
         is[2 * i] = size * k[2 * i];
         is[2 * i + 1] = size * k[2 * i + 1];
     }
-    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, LINES), LARMOR_F64, is, &traj));
+    larmor_array *traj =
+        MADE(larmor_array, larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, LINES), LARMOR_F64, is, &made));
     OWN(larmor_phantom, *phantom, larmor_phantom_create("shepp-logan", 2, &phantom));
-    assert_ok(larmor_phantom_kspace(phantom, traj, coils, LARMOR_C64, &kspace));
+    OWN(larmor_array, *kspace, larmor_phantom_kspace(phantom, traj, coils, LARMOR_C64, &kspace));
     assert_ok(larmor_phantom_noise(kspace, noise, 1));
     larmor_array_free(traj);
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, LINES), LARMOR_F64, k, &traj));
@@ -111,7 +111,7 @@ static larmor_description found_for_step(double shift, double gain, double size,
     }
     assert_ok(larmor_array_write(kspace, x, larmor_array_bytes(kspace)));
     assert_ok(larmor_compare_lines(kspace, traj, &found));
-    LMR_FREE(traj, kspace);
+    LMR_FREE(traj);
     return found;
 }
 

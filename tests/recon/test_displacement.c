@@ -84,16 +84,14 @@ TEST(without_displacement_it_is_the_nufft_of_the_grid)
     const larmor_shape shape = LARMOR_SHAPE(24, 20);
     const larmor_nufft_opts opts = {.ndim = 2, .modes = {24, 20}, .tol = 1e-11, .dtype = LARMOR_C128};
     HEAP double *k = random_points(shape, M, 2), *d = numbers(2 * 24 * 20);
-    HEAP cplx *x = random_values(24 * 20, 3);
     OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, M), k), *none = real_array(LARMOR_SHAPE(24, 20, 2), d);
-    OWNED(larmor_array) *in = complex_array(LARMOR_C128, shape, x), *a = zeros(LARMOR_C128, LARMOR_SHAPE(M)),
+    OWNED(larmor_array) *in = drawn(LARMOR_C128, shape, 3), *a = zeros(LARMOR_C128, LARMOR_SHAPE(M)),
                         *b = zeros(LARMOR_C128, LARMOR_SHAPE(M));
     OWN(larmor_op, *A, larmor_op_nufft_displaced(dev, &opts, traj, none, &A));
     OWN(larmor_op, *B, larmor_op_nufft(dev, &opts, traj, &B));
     assert_ok(larmor_op_forward(A, in, a));
     assert_ok(larmor_op_forward(B, in, b));
-    HEAP cplx *one = values_of(a), *two = values_of(b);
-    assert_at_most(difference(one, two, M), 1e-10);
+    assert_at_most(apart(a, b), 1e-10);
 }
 
 /* Coils, weights, displacement, and off-resonance and decay of each voxel, all at once. */
@@ -119,9 +117,9 @@ static void assert_sense(larmor_shape shape, int64_t block)
     weights = real_array(LARMOR_SHAPE(SAMPLES, M / SAMPLES), w);
     moved = real_array(larmor_shape_append(shape, nd), d);
     s = complex_array(LARMOR_C128, larmor_shape_append(shape, COILS), maps);
-    larmor_segments *sum;
     const larmor_model_term terms[] = {{f, t, 0}, {r2, t, 1}};
-    assert_ok(larmor_segments_of_terms(terms, 2, &(larmor_off_resonance_opts){.error = 1e-6}, &sum));
+    larmor_segments *sum =
+        MADE(larmor_segments, larmor_segments_of_terms(terms, 2, &(larmor_off_resonance_opts){.error = 1e-6}, &made));
     const larmor_sense_opts opts = {.traj = traj,
                                     .weights = weights,
                                     .nufft_tol = 1e-7,
@@ -141,10 +139,8 @@ static void assert_sense(larmor_shape shape, int64_t block)
             expected[j + M * c] = sqrt(w[j]) * one[j];
         }
     HEAP cplx *got = values_of(y);
-    double adjoint;
     assert_at_most(difference(got, expected, M * COILS), 1e-5);
-    assert_ok(larmor_op_adjoint_error(A, 5, &adjoint));
-    assert_at_most(adjoint, 1e-14);
+    assert_at_most(adjoint_error(A, 5), 1e-14);
     assert_at_most(normal_apart(A), 1e-13);
     assert_false(larmor_sense_uses_toeplitz(A));
 }
@@ -161,23 +157,21 @@ TEST(a_displacement_that_does_not_fit_is_refused)
     HEAP double *k = random_points(LARMOR_SHAPE(6, 5), 8, 1), *d = numbers(60);
     OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, 8), k), *turned = real_array(LARMOR_SHAPE(2, 6, 5), d);
     OWNED(larmor_array) *not_real = zeros(LARMOR_C64, LARMOR_SHAPE(6, 5, 2)), *holds_nan;
-    larmor_op *A;
     d[37] = NAN;
     holds_nan = real_array(LARMOR_SHAPE(6, 5, 2), d);
-    assert_refused(larmor_op_nufft_displaced(dev, &opts, traj, turned, &A), LARMOR_ERR_SHAPE,
-                   "displacement: it is f64 [2, 6, 5] on ");
-    assert_null(A);
-    assert_refused(larmor_op_nufft_displaced(dev, &opts, traj, not_real, &A), LARMOR_ERR_ARG,
-                   "displacement: it is c64 [6, 5, 2] on ");
-    assert_refused(larmor_op_nufft_displaced(dev, &opts, traj, holds_nan, &A), LARMOR_ERR_NUMERIC,
-                   "displacement: of voxel 7 it is not finite");
+    assert_none_made(larmor_op, larmor_op_nufft_displaced(dev, &opts, traj, turned, &made), LARMOR_ERR_SHAPE,
+                     "displacement: it is f64 [2, 6, 5] on ");
+    assert_none_made(larmor_op, larmor_op_nufft_displaced(dev, &opts, traj, not_real, &made), LARMOR_ERR_ARG,
+                     "displacement: it is c64 [6, 5, 2] on ");
+    assert_none_made(larmor_op, larmor_op_nufft_displaced(dev, &opts, traj, holds_nan, &made), LARMOR_ERR_NUMERIC,
+                     "displacement: of voxel 7 it is not finite");
     d[37] = -5.5;
     OWNED(larmor_array) *far = real_array(LARMOR_SHAPE(6, 5, 2), d);
-    assert_refused(larmor_op_nufft_displaced(dev, &opts, traj, far, &A), LARMOR_ERR_ARG,
-                   "displacement: voxel 7 is moved by -5.5 voxels along axis 1, farther than the image of 5; check "
-                   "coefficients and units.");
-    assert_refused(larmor_op_nufft_displaced(dev, &opts, traj, NULL, &A), LARMOR_ERR_ARG,
-                   "larmor_op_nufft_displaced: a device, options, traj and a displacement are needed");
+    assert_none_made(larmor_op, larmor_op_nufft_displaced(dev, &opts, traj, far, &made), LARMOR_ERR_ARG,
+                     "displacement: voxel 7 is moved by -5.5 voxels along axis 1, farther than the image of 5; check "
+                     "coefficients and units.");
+    assert_none_made(larmor_op, larmor_op_nufft_displaced(dev, &opts, traj, NULL, &made), LARMOR_ERR_ARG,
+                     "larmor_op_nufft_displaced: a device, options, traj and a displacement are needed");
 }
 
 /* ---- warped images ---- */
@@ -246,8 +240,7 @@ TEST(a_warped_image_of_few_frequencies_is_that_image_at_the_displaced_voxels)
     }
     OWNED(larmor_array) *image = complex_array(LARMOR_C128, LARMOR_SHAPE(X, Y, MORE), x), *warped;
     assert_ok(larmor_warp(image, moved, &(larmor_warp_opts){.jacobian = 1}, &warped));
-    HEAP cplx *got = values_of(warped);
-    assert_at_most(difference(got, expected, VOXELS * MORE), 1e-8);
+    assert_at_most(away(warped, expected, VOXELS * MORE), 1e-8);
 }
 
 TEST(cubic_warps_keep_parabolas_and_the_type_of_the_image)
@@ -308,13 +301,12 @@ static char path[64];
 
 static larmor_array *field_of(const char *text)
 {
-    larmor_array *field;
     snprintf(path, sizeof path, "/tmp/larmor-gradients-%d.txt", (int)getpid());
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     fputs(text, file);
     fclose(file);
-    assert_ok(larmor_gradient_field_read(path, dev, &field));
+    larmor_array *field = MADE(larmor_array, larmor_gradient_field_read(path, dev, &made));
     unlink(path);
     return field;
 }

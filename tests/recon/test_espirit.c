@@ -284,9 +284,7 @@ TEST(noise_is_no_signal)
 {
     OWNED(larmor_array) *region = exact_region(2, square, 1, LARMOR_C64);
     OWNED(larmor_array) *noise = zeros(LARMOR_C64, LARMOR_SHAPE(24, 24, COILS));
-    double size;
-    assert_ok(larmor_nrm2(region, &size));
-    assert_ok(larmor_noise_fill(noise, size * sqrt(0.1 / (24 * 24 * COILS)), 5));
+    assert_ok(larmor_noise_fill(noise, norm_of(region) * sqrt(0.1 / (24 * 24 * COILS)), 5));
     OWNED(found) clean = find(region, LARMOR_SHAPE(32, 32), NULL);
     assert_ok(larmor_axpby(1, noise, 1, region));
     OWNED(found) noisy = find(region, LARMOR_SHAPE(32, 32), NULL);
@@ -433,8 +431,8 @@ TEST(the_region_of_few_spokes_is_smaller)
     enum { SAMPLES = 128, SPOKES = 13 };
     HEAP double *k = radial_points(64, SAMPLES, SPOKES);
     OWNED(sampled) s = sample(k, SAMPLES, SPOKES);
-    OWNED(larmor_array) *region;
-    assert_ok(larmor_calibration_region(s.kspace, s.traj, LARMOR_SHAPE(64, 64), NULL, &region, NULL));
+    OWN(larmor_array, *region,
+        larmor_calibration_region(s.kspace, s.traj, LARMOR_SHAPE(64, 64), NULL, &region, NULL));
     assert_in_range(larmor_array_shape(region).dim[0], 4, 16);
 }
 

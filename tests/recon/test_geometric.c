@@ -95,8 +95,7 @@ TEST(samples_of_virtual_coils_are_those_of_their_images)
     assert_ok(larmor_compress_coils(C, x, &few));
     expected = transformed(few);
     assert_ok(larmor_compress_readouts(C, kspace, traj, &got));
-    HEAP cplx *a = values_of(got), *b = values_of(expected);
-    assert_at_most(difference(a, b, N * LINES * 4), 1e-12);
+    assert_at_most(apart(got, expected), 1e-12);
 }
 
 TEST(all_coils_come_back_whole)
@@ -109,8 +108,7 @@ TEST(all_coils_come_back_whole)
     assert_true(report.energy > 1 - 1e-12);
     assert_ok(larmor_compress_coils(C, x, &few));
     assert_ok(larmor_expand_coils(C, few, &back));
-    HEAP cplx *got = values_of(back);
-    assert_at_most(difference(got, images, SIZE), 1e-12);
+    assert_at_most(away(back, images, SIZE), 1e-12);
 }
 
 /* The part of the images that a compression leaves out, in amplitude. */
@@ -119,8 +117,7 @@ static double lost(const larmor_array *C, const cplx *images)
     OWNED(larmor_array) *x = image_array(images), *few, *back;
     assert_ok(larmor_compress_coils(C, x, &few));
     assert_ok(larmor_expand_coils(C, few, &back));
-    HEAP cplx *got = values_of(back);
-    return difference(got, images, SIZE);
+    return away(back, images, SIZE);
 }
 
 TEST(as_many_coils_hold_more_than_those_of_one_matrix)
@@ -160,8 +157,7 @@ TEST(flips_change_nothing)
     HEAP cplx *a = values_of(from_up), *b = values_of(from_down);
     for (int t = 0; t < N * LINES * 4; t++) assert_at_most(cabs(b[t] - a[t / N * N + N - 1 - t % N]), 1e-12);
     OWNED(larmor_array) *R = along_of(back, down, NULL), *same = along_of(kspace, up, NULL);
-    HEAP cplx *first = values_of(R), *second = values_of(same);
-    assert_at_most(difference(first, second, COILS * COILS * PLACES * LARMOR_GEOMETRIC_PARTS), 1e-12);
+    assert_at_most(apart(R, same), 1e-12);
     OWNED(larmor_array) *M = matrices(mirrored, N, &opts, &turned);
     assert_at_most(fabs(turned.energy - upright.energy), .1 * (1 - upright.energy));
     assert_at_most(fabs(lost(M, mirrored) / lost(C, images) - 1), .1);
@@ -183,12 +179,11 @@ TEST(noise_is_not_taken_for_signal)
 {
     HEAP cplx *images = ring_images(1, 3);
     OWNED(larmor_array) *x = image_array(images), *kspace = transformed(x), *traj = lines_of(0);
-    larmor_array *C;
     double count;
     OWNED(larmor_array) *R = along_of(kspace, traj, &count);
     larmor_compression_opts opts = {.energy = .99, .noise = 2. / 3 * count, .samples = count};
     larmor_compression_report told, unaware;
-    assert_ok(larmor_geometric_compression(R, N, &opts, &C, &told));
+    larmor_array *C = MADE(larmor_array, larmor_geometric_compression(R, N, &opts, &made, &told));
     larmor_array_free(C);
     opts = (larmor_compression_opts){.energy = .99};
     assert_ok(larmor_geometric_compression(R, N, &opts, &C, &unaware));

@@ -47,39 +47,31 @@ static larmor_array *response_of(transfer h, int axes, int crossed)
         for (int out = 0; out < axes; out++)
             for (int i = 0; i < FREQUENCIES; i++)
                 at[i + FREQUENCIES * (out + axes * in)] = h(spacing * (i - FREQUENCIES / 2), out, crossed ? in : out);
-    larmor_array *response;
     const larmor_shape shape = crossed ? LARMOR_SHAPE(FREQUENCIES, axes, axes) : LARMOR_SHAPE(FREQUENCIES, axes);
-    assert_ok(larmor_array_upload(dev, LARMOR_C128, shape, LARMOR_C128, at, &response));
-    return response;
+    return MADE(larmor_array, larmor_array_upload(dev, LARMOR_C128, shape, LARMOR_C128, at, &made));
 }
 
 static larmor_array *make(const char *name, int64_t readouts, int64_t samples)
 {
-    larmor_array *traj;
     const larmor_traj_opts opts = {.matrix = {32}, .readouts = readouts, .samples = samples};
-    assert_ok(larmor_traj_create(dev, name, &opts, &traj));
-    return traj;
+    return MADE(larmor_array, larmor_traj_create(dev, name, &opts, &made));
 }
 
 /* With turned axes if degrees are not 0. */
 static double *apply(const larmor_array *traj, transfer h, int crossed, double degrees)
 {
-    OWNED(larmor_array) *response = response_of(h, 3, crossed), *made;
+    OWNED(larmor_array) *response = response_of(h, 3, crossed), *applied;
     larmor_girf girf = {.response = response, .spacing_hz = spacing, .dwell_s = dwell};
     const double c = cos(degrees * M_PI / 180), s = sin(degrees * M_PI / 180);
     const double axes[3][3] = {{c, s, 0}, {-s, c, 0}, {0, 0, 1}};
     if (degrees != 0) memcpy(girf.axes, axes, sizeof axes);
-    assert_ok(larmor_girf_apply(traj, &girf, &made));
-    double *k;
-    assert_ok(larmor_array_download(made, LARMOR_F64, &k));
-    return k;
+    assert_ok(larmor_girf_apply(traj, &girf, &applied));
+    return MADE(double, larmor_array_download(applied, LARMOR_F64, &made));
 }
 
 static double *values(const larmor_array *x)
 {
-    double *k;
-    assert_ok(larmor_array_download(x, LARMOR_F64, &k));
-    return k;
+    return MADE(double, larmor_array_download(x, LARMOR_F64, &made));
 }
 
 /* The largest difference of the readouts' samples from `first` on. */
@@ -228,14 +220,12 @@ TEST(a_response_of_order_0_is_that_of_each_axis)
 {
     OWNED(larmor_array) *crossed = response_of(identity, 2, 1), *x = response_of(identity, 1, 0),
                         *traj = make("golden", 2, 64);
-    larmor_array *phase;
     larmor_girf girf = {.response = crossed, .spacing_hz = spacing, .dwell_s = dwell};
-    assert_refused(larmor_girf_phase(traj, &girf, &phase), LARMOR_ERR_SHAPE,
-                   "girf: the response of order 0 is c128 [401, 2, 2] on ");
-    assert_null(phase);
+    assert_none_made(larmor_array, larmor_girf_phase(traj, &girf, &made), LARMOR_ERR_SHAPE,
+                     "girf: the response of order 0 is c128 [401, 2, 2] on ");
     girf.response = x;
-    assert_refused(larmor_girf_phase(traj, &girf, &phase), LARMOR_ERR_SHAPE,
-                   "girf: the response is that of 1 axes, the trajectory needs 2");
+    assert_none_made(larmor_array, larmor_girf_phase(traj, &girf, &made), LARMOR_ERR_SHAPE,
+                     "girf: the response is that of 1 axes, the trajectory needs 2");
 }
 
 TEST(a_transverse_trajectory_takes_a_response_of_two_axes_and_gets_what_one_of_three_gives)
@@ -267,13 +257,13 @@ TEST(a_transverse_trajectory_takes_a_response_of_two_axes_and_gets_what_one_of_t
 TEST(what_is_no_response_is_refused)
 {
     OWNED(larmor_array) *traj = make("koosh", 5, 16), *two = response_of(identity, 2, 0);
-    larmor_array *made;
+    larmor_array *applied;
     larmor_girf girf = {.response = two, .spacing_hz = 0, .dwell_s = dwell};
-    assert_refused(larmor_girf_apply(traj, &girf, &made), LARMOR_ERR_ARG, "girf: frequencies are 0 Hz apart");
+    assert_refused(larmor_girf_apply(traj, &girf, &applied), LARMOR_ERR_ARG, "girf: frequencies are 0 Hz apart");
     girf.spacing_hz = 1;
-    assert_refused(larmor_girf_apply(traj, &girf, &made), LARMOR_ERR_SHAPE,
+    assert_refused(larmor_girf_apply(traj, &girf, &applied), LARMOR_ERR_SHAPE,
                    "girf: the response is that of 2 axes, the trajectory needs 3");
     girf.response = traj;
-    assert_refused(larmor_girf_apply(traj, &girf, &made), LARMOR_ERR_SHAPE, "girf: response is f64");
-    assert_refused(larmor_girf_apply(two, &girf, &made), LARMOR_ERR_SHAPE, "girf: trajectory is c128");
+    assert_refused(larmor_girf_apply(traj, &girf, &applied), LARMOR_ERR_SHAPE, "girf: response is f64");
+    assert_refused(larmor_girf_apply(two, &girf, &applied), LARMOR_ERR_SHAPE, "girf: trajectory is c128");
 }

@@ -20,8 +20,7 @@ static larmor_array *floats(int64_t count, const double *values)
 
 static void expect(int p, const larmor_array *x, const cplx *expected)
 {
-    HEAP cplx *got = values_of(x);
-    assert_at_most(difference(got, expected, larmor_array_count(x)), limit[p]);
+    assert_at_most(away(x, expected, larmor_array_count(x)), limit[p]);
 }
 
 TEST(the_first_outlier_is_found)

@@ -47,11 +47,10 @@ static larmor_segments *segments_of(int side, int by_term)
 static void expect_of_sense(const char *what, const scan *s, larmor_array *maps, larmor_shape image,
                             const larmor_sense_opts *opts, int64_t result, double factor)
 {
-    larmor_op *A;
     int64_t estimate;
     assert_ok(larmor_sense_memory(dev, &s->problem, opts, &estimate));
     images held = begin_with(s->problem.dtype, image);
-    assert_ok(larmor_op_sense(maps, opts, &A));
+    larmor_op *A = MADE(larmor_op, larmor_op_sense(maps, opts, &made));
     apply(A, s, &held);
     expect_estimate(what, estimate, result, factor);
     free_applied(A, &held);
@@ -67,12 +66,11 @@ static void expect_of_coefficients(const char *what, const scan *s, int is_compl
     const larmor_dtype real = s->problem.dtype == LARMOR_C128 ? LARMOR_F64 : LARMOR_F32;
     OWNED(larmor_array) *factors =
         zeros(is_complex ? s->problem.dtype : real, LARMOR_SHAPE(k.dim[0], k.dim[1], RANK));
-    larmor_op *A;
     int64_t estimate;
     assert_ok(larmor_fill(factors, 1));
     assert_ok(larmor_subspace_sense_memory(dev, &s->problem, opts, RANK, is_complex, &estimate));
     images held = begin_with(s->problem.dtype, in);
-    assert_ok(larmor_op_subspace_sense(s->maps, factors, opts, &A));
+    larmor_op *A = MADE(larmor_op, larmor_op_subspace_sense(s->maps, factors, opts, &made));
     apply(A, s, &held);
     expect_estimate(what, estimate, result, 2.5);
     free_applied(A, &held);
@@ -110,7 +108,6 @@ TEST(frames_in_turn_take_no_more_than_estimated_and_less_than_two_by_themselves)
     for (int c = 0; c < 4; c++) {
         OWNED(scan) s = scan_of(LARMOR_SHAPE(20, 18, 16), 32, 40, 4, LARMOR_C64, 0);
         larmor_sense_opts opts[MANY];
-        larmor_op *A;
         int64_t alone, estimate;
         for (int i = 0; i < MANY; i++)
             opts[i] = (larmor_sense_opts){
@@ -121,11 +118,10 @@ TEST(frames_in_turn_take_no_more_than_estimated_and_less_than_two_by_themselves)
         OWNED(larmor_array) *x = zeros(LARMOR_C64, larmor_shape_append(s.problem.image, MANY)),
                             *z = zeros(LARMOR_C64, larmor_shape_append(s.problem.image, MANY));
         begin();
-        assert_ok(larmor_op_sense_turns(s.maps, opts, MANY, &A));
+        OWN(larmor_op, *A, larmor_op_sense_turns(s.maps, opts, MANY, &A));
         assert_ok(larmor_op_normal(A, x, z));
         expect_estimate("frames in turn", estimate, 0, 3.5);
         assert_true(estimate < 2 * alone);
-        larmor_op_free(A);
     }
 }
 

@@ -7,8 +7,7 @@
 /* An operator that has allocated all that its maps need. */
 static larmor_op *warm_operator(larmor_dtype dtype, larmor_shape shape, larmor_array *x, larmor_array *b)
 {
-    larmor_op *F;
-    assert_ok(larmor_op_fft(dev, dtype, shape, 3, NULL, &F));
+    larmor_op *F = MADE(larmor_op, larmor_op_fft(dev, dtype, shape, 3, NULL, &made));
     assert_ok(larmor_noise_fill(x, 1, 1));
     assert_ok(larmor_op_forward(F, x, b));
     assert_ok(larmor_op_adjoint(F, b, x));
@@ -34,8 +33,8 @@ LMR_FREES(end_vectors, vectors, A, x, b, start)
 /* SENSE of the scan with weights or without, whose maps have run. */
 static larmor_op *warm_sense(const scan *s, const larmor_array *weights, larmor_array *x)
 {
-    larmor_op *A;
-    assert_ok(larmor_op_sense(s->maps, &(larmor_sense_opts){.traj = s->traj, .weights = weights}, &A));
+    larmor_op *A =
+        MADE(larmor_op, larmor_op_sense(s->maps, &(larmor_sense_opts){.traj = s->traj, .weights = weights}, &made));
     OWNED(larmor_array) *b = zeros(s->problem.dtype, larmor_op_out_shape(A)),
                         *z = zeros(s->problem.dtype, s->problem.image);
     assert_ok(larmor_op_forward(A, x, b));
@@ -121,16 +120,15 @@ TEST(the_choice_of_the_weight_takes_no_more_than_estimated)
         const larmor_shape image = s.problem.image;
         OWNED(larmor_array) *x = zeros(LARMOR_C64, image), *kept, *factors, *all;
         larmor_held_out out = {.noise = zeros(LARMOR_C64, larmor_array_shape(s.kspace))};
-        larmor_circulant *C;
         larmor_regulariser *r = NULL;
         larmor_choice choice;
         int64_t solver, beside;
         assert_ok(larmor_noise_fill(x, 1, 1));
-        larmor_op *A = warm_sense(&s, NULL, x);
+        OWNED(larmor_op) *A = warm_sense(&s, NULL, x);
         assert_ok(larmor_op_forward(A, x, s.kspace));
         assert_ok(larmor_noise_fill(lmr_mutable(out.noise), 0.1, 2));
         assert_ok(larmor_axpby(1, out.noise, 1, s.kspace));
-        assert_ok(larmor_circulant_create(s.maps, s.traj, NULL, image, LARMOR_C64, &C));
+        OWN(larmor_circulant, *C, larmor_circulant_create(s.maps, s.traj, NULL, image, LARMOR_C64, &C));
         assert_ok(larmor_hold_out(s.traj, NULL, C, 3, &kept, &factors));
         out.A = warm_sense(&s, kept, x);
         assert_ok(larmor_choose_memory(LARMOR_C64, image, larmor_array_shape(s.kspace), &beside));
@@ -149,8 +147,7 @@ TEST(the_choice_of_the_weight_takes_no_more_than_estimated)
         expect_estimate(c ? "choice for tv" : "choice for cg", solver + beside,
                         -(int64_t)(larmor_array_bytes(kept) + larmor_array_bytes(factors)), 1.5);
         larmor_regulariser_free(r);
-        larmor_circulant_free(C);
-        LMR_FREE(A, out.A, out.noise);
+        LMR_FREE(out.A, out.noise);
     }
 }
 

@@ -108,8 +108,7 @@ static double error_of(const scene *s, double bound, larmor_segments_info *info)
                         *out = zeros(larmor_op_dtype(A), LARMOR_SHAPE(s->samples, s->readouts));
     assert_ok(larmor_fill(out, NAN));
     assert_ok(larmor_op_forward(A, in, out));
-    HEAP cplx *got = values_of(out);
-    return difference(got, expected, s->m);
+    return away(out, expected, s->m);
 }
 
 TEST(each_term_and_all_of_them_are_within_the_bound_of_the_sum)
@@ -173,13 +172,11 @@ TEST(a_field_alone_needs_no_more_products_than_segments_and_has_their_phases)
     assert_true(terms.segments <= time.segments);
     OWN(larmor_op, *A, larmor_op_segments(s.F, by_terms, &A));
     OWN(larmor_op, *B, larmor_op_segments(s.F, by_time, &B));
-    HEAP cplx *x = random_values(s.voxels, 3);
-    OWNED(larmor_array) *in = complex_array(LARMOR_C128, s.shape, x), *y = zeros(LARMOR_C128, larmor_op_out_shape(A)),
+    OWNED(larmor_array) *in = drawn(LARMOR_C128, s.shape, 3), *y = zeros(LARMOR_C128, larmor_op_out_shape(A)),
                         *z = zeros(LARMOR_C128, larmor_op_out_shape(A));
     assert_ok(larmor_op_forward(A, in, y));
     assert_ok(larmor_op_forward(B, in, z));
-    HEAP cplx *got = values_of(y), *expected = values_of(z);
-    assert_at_most(difference(got, expected, s.m), 2e-3);
+    assert_at_most(apart(y, z), 2e-3);
 }
 
 TEST(the_adjoint_is_exact_in_both_precisions)
@@ -187,21 +184,17 @@ TEST(the_adjoint_is_exact_in_both_precisions)
     for (int p = 0; p < 2; p++) {
         OWNED(scene) s = new_scene(2, 24, p ? LARMOR_C128 : LARMOR_C64, 1e-4, 60, 5);
         for (int k = 0; k < KINDS; k++) add_kind(&s, k, 20e-3);
-        double error;
         OWN(larmor_segments, *segments, larmor_segments_of_terms(s.term, s.terms, NULL, &segments));
         OWN(larmor_op, *A, larmor_op_segments(s.F, segments, &A));
-        assert_ok(larmor_op_adjoint_error(A, 5, &error));
-        assert_at_most(error, p ? 1e-13 : 3e-6);
+        assert_at_most(adjoint_error(A, 5), p ? 1e-13 : 3e-6);
     }
 }
 
 /* Of the products of one kind of term. */
 static larmor_segments *segments_of(scene *s, int kind)
 {
-    larmor_segments *segments;
     add_kind(s, kind, 20e-3);
-    assert_ok(larmor_segments_of_terms(s->term, s->terms, NULL, &segments));
-    return segments;
+    return MADE(larmor_segments, larmor_segments_of_terms(s->term, s->terms, NULL, &made));
 }
 
 TEST(the_normal_map_of_products_by_kernels_is_the_adjoint_of_the_weighted_samples)
@@ -210,12 +203,11 @@ TEST(the_normal_map_of_products_by_kernels_is_the_adjoint_of_the_weighted_sample
         for (int kind = ORDER2; kind < KINDS; kind++) {
             OWNED(scene) s = new_scene(nd, nd == 3 ? 9 : 24, LARMOR_C128, 1e-9, 60, 5);
             OWNED(larmor_segments) *segments = segments_of(&s, kind);
-            HEAP cplx *x = random_values(s.voxels, 3);
-            double *of_sample = numbers(s.m), error;
+            double *of_sample = numbers(s.m);
             for (int64_t j = 0; j < s.m; j++) of_sample[j] = 1 + .5 * sin((double)j);
             OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(nd, s.samples, s.readouts), s.k),
                                 *weights = real_array(LARMOR_SHAPE(s.samples, s.readouts), of_sample),
-                                *in = complex_array(LARMOR_C128, s.shape, x), *z = zeros(LARMOR_C128, s.shape),
+                                *in = drawn(LARMOR_C128, s.shape, 3), *z = zeros(LARMOR_C128, s.shape),
                                 *y = zeros(LARMOR_C128, LARMOR_SHAPE(s.samples, s.readouts)),
                                 *got = zeros(LARMOR_C128, s.shape), *factor;
             const int64_t n = s.shape.dim[0];
@@ -229,10 +221,8 @@ TEST(the_normal_map_of_products_by_kernels_is_the_adjoint_of_the_weighted_sample
             assert_ok(larmor_op_adjoint(A, y, z));
             assert_ok(larmor_fill(got, NAN));
             assert_ok(larmor_op_forward(N, in, got));
-            HEAP cplx *by_kernels = values_of(got), *by_samples = values_of(z);
-            assert_at_most(difference(by_kernels, by_samples, s.voxels), 1e-7);
-            assert_ok(larmor_op_adjoint_error(N, 5, &error));
-            assert_at_most(error, 1e-13);
+            assert_at_most(apart(got, z), 1e-7);
+            assert_at_most(adjoint_error(N, 5), 1e-13);
         }
 }
 

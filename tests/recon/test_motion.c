@@ -127,10 +127,8 @@ static cplx *seen_by_scanner(const scene *s, const cplx *x, int field)
 
 static larmor_op *op_of(const scene *s, const larmor_array *traj, const larmor_array *weights, int toeplitz)
 {
-    larmor_op *A;
     const larmor_sense_opts opts = {.traj = traj, .weights = weights, .nufft_tol = 1e-11, .toeplitz = toeplitz};
-    assert_ok(larmor_op_sense_states(s->maps, s->states, s->state, &opts, &A));
-    return A;
+    return MADE(larmor_op, larmor_op_sense_states(s->maps, s->states, s->state, &opts, &made));
 }
 
 static const int in_turn[MOST_READOUTS] = {0, 1, 2, 0, 1, 2, 2, 1, 0, 0, 0, 1};
@@ -146,8 +144,7 @@ static void check_direct_sum(larmor_shape image, int states, const int *state)
     OWNED(larmor_op) *A = op_of(&s, moved, NULL, -1);
     OWNED(larmor_array) *in = complex_array(LARMOR_C128, image, x), *out = zeros(LARMOR_C128, larmor_op_out_shape(A));
     assert_ok(larmor_op_forward(A, in, out));
-    HEAP cplx *got = values_of(out), *expected = values_of(kspace);
-    assert_at_most(difference(got, expected, SAMPLES * MOST_READOUTS * COILS), 1e-9);
+    assert_at_most(apart(out, kspace), 1e-9);
 }
 
 TEST(samples_of_an_object_that_moves_between_coils_are_those_of_the_model)
@@ -165,13 +162,12 @@ TEST(the_adjoint_of_states_is_exact_and_their_normal_map_is_its_product_with_or_
     for (int i = 0; i < 4; i++) {
         OWNED(scene) s =
             new_scene(images[i % 2], i < 2 ? 3 : 4, i < 2 ? in_turn : in_groups, MOST_READOUTS, LARMOR_C128);
-        double w[SAMPLES * MOST_READOUTS], error;
+        double w[SAMPLES * MOST_READOUTS];
         for (int j = 0; j < SAMPLES * MOST_READOUTS; j++) w[j] = .2 + j % 5;
         OWNED(larmor_array) *weights = real_array(LARMOR_SHAPE(SAMPLES, MOST_READOUTS), w);
         OWNED(larmor_op) *A = op_of(&s, s.traj, i % 2 ? weights : NULL, -1);
         OWNED(larmor_op) *T = op_of(&s, s.traj, i % 2 ? weights : NULL, 1);
-        assert_ok(larmor_op_adjoint_error(A, 1, &error));
-        assert_at_most(error, 1e-14);
+        assert_at_most(adjoint_error(A, 1), 1e-14);
         assert_at_most(normal_apart(A), 1e-12);
         assert_at_most(normal_apart(T), 1e-8);
         assert_int_equal(larmor_sense_uses_toeplitz(T), 1);
@@ -239,16 +235,13 @@ TEST(fields_that_move_with_the_object_and_fields_that_stay_are_those_of_the_sum)
         HEAP cplx *x = random_values(s.voxels, 3), *y = seen_by_scanner(&s, x, field);
         OWNED(larmor_array) *kspace = complex_array(LARMOR_C128, LARMOR_SHAPE(SAMPLES, MOST_READOUTS, COILS), y),
                             *moved;
-        double error;
         assert_ok(larmor_motion_apply(kspace, s.traj, s.motion, fov_mm, &moved));
         OWNED(larmor_op) *A = op_with_field(&s, moved, field, i & 4, -1);
         OWNED(larmor_array) *in = complex_array(LARMOR_C128, s.image, x),
                             *out = zeros(LARMOR_C128, larmor_op_out_shape(A));
         assert_ok(larmor_op_forward(A, in, out));
-        HEAP cplx *got = values_of(out), *expected = values_of(kspace);
-        assert_at_most(difference(got, expected, SAMPLES * MOST_READOUTS * COILS), 2e-6);
-        assert_ok(larmor_op_adjoint_error(A, 1, &error));
-        assert_at_most(error, 1e-13);
+        assert_at_most(apart(out, kspace), 2e-6);
+        assert_at_most(adjoint_error(A, 1), 1e-13);
         OWNED(larmor_op) *T = op_with_field(&s, moved, field, 0, 1);
         assert_int_equal(larmor_sense_uses_toeplitz(T), 1);
         assert_at_most(normal_apart(T), 3e-4);
@@ -277,9 +270,7 @@ TEST(weights_of_states_are_those_of_their_readouts)
     for (int j = 0; j < SAMPLES * MOST_READOUTS; j++) w[j] = 1 + j;
     OWNED(larmor_array) *weights = real_array(LARMOR_SHAPE(SAMPLES, MOST_READOUTS), w);
     OWNED(larmor_op) *A = op_of(&s, s.traj, NULL, -1), *B = op_of(&s, s.traj, weights, -1);
-    HEAP cplx *x = random_values(s.voxels, 3);
-    OWNED(larmor_array) *in = complex_array(LARMOR_C128, s.image, x),
-                        *plain = zeros(LARMOR_C128, larmor_op_out_shape(A));
+    OWNED(larmor_array) *in = drawn(LARMOR_C128, s.image, 3), *plain = zeros(LARMOR_C128, larmor_op_out_shape(A));
     OWNED(larmor_array) *weighted = zeros(LARMOR_C128, larmor_op_out_shape(A));
     assert_ok(larmor_op_forward(A, in, plain));
     assert_ok(larmor_op_forward(B, in, weighted));
@@ -295,13 +286,11 @@ TEST(one_state_is_sense)
     OWNED(larmor_op) *A = NULL, *S = NULL;
     assert_ok(larmor_op_sense_states(s.maps, 1, at_rest, &opts, &A));
     assert_ok(larmor_op_sense(s.maps[0], &opts, &S));
-    HEAP cplx *x = random_values(s.voxels, 3);
-    OWNED(larmor_array) *in = complex_array(LARMOR_C64, s.image, x), *a = zeros(LARMOR_C64, larmor_op_out_shape(A));
+    OWNED(larmor_array) *in = drawn(LARMOR_C64, s.image, 3), *a = zeros(LARMOR_C64, larmor_op_out_shape(A));
     OWNED(larmor_array) *b = zeros(LARMOR_C64, larmor_op_out_shape(A));
     assert_ok(larmor_op_forward(A, in, a));
     assert_ok(larmor_op_forward(S, in, b));
-    HEAP cplx *got = values_of(a), *expected = values_of(b);
-    assert_at_most(difference(got, expected, SAMPLES * MOST_READOUTS * COILS), 0);
+    assert_at_most(apart(a, b), 0);
 }
 
 TEST(a_pose_turns_about_x_then_y_then_z_and_then_shifts)
@@ -343,8 +332,7 @@ TEST(rows_hold_for_a_readout_each_or_from_a_readout_on_or_for_all)
     const double expected[6] = {2, 2, 2, 20, 7, 7};
     for (int j = 0; j < 6; j++) assert_true(creal(got[j + 6]) == expected[j]);
     assert_ok(larmor_motion_rows(motion, 6, &again));
-    HEAP cplx *same = values_of(again);
-    assert_at_most(difference(same, got, 36), 0);
+    assert_at_most(away(again, got, 36), 0);
     one = rows_of(1, 6, from + 1);
     assert_ok(larmor_motion_rows(one, 5, &all));
     HEAP cplx *alike = values_of(all);
@@ -424,8 +412,7 @@ TEST(moved_maps_are_those_of_the_coils_where_the_object_is)
         OWNED(larmor_array) *maps = complex_array(LARMOR_C128, larmor_shape_append(s.image, COILS), map), *same,
                             *moved;
         assert_ok(larmor_maps_move(maps, rest, fov_mm, &same));
-        HEAP cplx *unmoved = values_of(same);
-        assert_at_most(difference(unmoved, map, s.voxels * COILS), 1e-7);
+        assert_at_most(away(same, map, s.voxels * COILS), 1e-7);
         assert_ok(larmor_maps_move(maps, s.pose, fov_mm, &moved));
         HEAP cplx *got = values_of(moved), *expected = values_of(s.maps[0]);
         for (int64_t v = 0; v < s.voxels * COILS; v++) { /* where the object is within the field of view */

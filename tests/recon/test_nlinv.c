@@ -110,8 +110,7 @@ TEST(the_adjoint_belongs_to_the_derivative)
     for (int sets = 1; sets <= 2; sets++) {
         OWNED(lmr_nlinv) n = model_of(&s, LARMOR_C128, sets);
         OWNED(larmor_array) *x = unknowns_of(&n, 1), *d = unknowns_of(&n, 2), *z = unknowns_of(&n, 3);
-        HEAP cplx *values = random_values(VOXELS * COILS, 4);
-        OWNED(larmor_array) *y = complex_array(LARMOR_C128, LARMOR_SHAPE(N, N, COILS), values);
+        OWNED(larmor_array) *y = drawn(LARMOR_C128, LARMOR_SHAPE(N, N, COILS), 4);
         double left[2], right[2];
         assert_ok(lmr_nlinv_at(&n, x));
         assert_ok(lmr_nlinv_normal(&n, d, z));
@@ -182,15 +181,14 @@ TEST(maps_of_less_resolution_are_nearly_those_of_all)
 {
     OWNED(scene) s = scene_of(LARMOR_C64, SPOKES);
     const larmor_nlinv_opts low = {.side = 16};
-    larmor_array *x, *maps, *few;
-    assert_ok(larmor_nlinv(s.kspace, s.traj, LARMOR_SHAPE(N, N), NULL, NULL, &maps, NULL));
+    larmor_array *x, *few;
+    OWN(larmor_array, *maps, larmor_nlinv(s.kspace, s.traj, LARMOR_SHAPE(N, N), NULL, NULL, &maps, NULL));
     assert_ok(larmor_nlinv(s.kspace, s.traj, LARMOR_SHAPE(N, N), &low, NULL, &few, NULL));
     HEAP cplx *a = values_of(maps), *b = values_of(few);
     assert_at_most(directions_apart(&s, a, b), 0.05);
     larmor_array_free(few);
     assert_refused(larmor_nlinv(s.kspace, s.traj, LARMOR_SHAPE(N, N), &low, &x, &few, NULL), LARMOR_ERR_ARG,
                    "nlinv: side 16, expected at least as many as the image has");
-    larmor_array_free(maps);
 }
 
 TEST(the_unit_of_the_samples_does_not_matter)
@@ -202,8 +200,7 @@ TEST(the_unit_of_the_samples_does_not_matter)
     assert_ok(larmor_axpby(1e6, s.kspace, 0, s.kspace));
     assert_ok(larmor_nlinv(s.kspace, s.traj, LARMOR_SHAPE(N, N), &opts, &other, &same, NULL));
     assert_ok(larmor_axpby(1e6, x, 0, x));
-    HEAP cplx *a = values_of(x), *b = values_of(other);
-    assert_at_most(difference(a, b, VOXELS), 1e-3);
+    assert_at_most(apart(x, other), 1e-3);
 }
 
 /* What lies outside is folded into the field of view by Cartesian samples: the coils there are others. */

@@ -172,8 +172,8 @@ static void add_beginning(larmor_nlinv_series *series, const frame *f, int coils
 
 static larmor_nlinv_series *begun(const larmor_nlinv_series_opts *opts, const scene *s, const frame *f)
 {
-    larmor_nlinv_series *series;
-    assert_ok(larmor_nlinv_series_create(LARMOR_SHAPE(N, N), opts, &series));
+    larmor_nlinv_series *series =
+        MADE(larmor_nlinv_series, larmor_nlinv_series_create(LARMOR_SHAPE(N, N), opts, &made));
     add_beginning(series, f, s->coils);
     return series;
 }

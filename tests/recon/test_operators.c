@@ -25,10 +25,8 @@ static larmor_array *ones(larmor_dtype dtype, larmor_shape shape)
 
 static larmor_array *trajectory(const char *name, int64_t nz)
 {
-    larmor_array *traj;
     const larmor_traj_opts opts = {.matrix = {N, N, nz}, .readouts = SPOKES};
-    assert_ok(larmor_traj_create(dev, name, &opts, &traj));
-    return traj;
+    return MADE(larmor_array, larmor_traj_create(dev, name, &opts, &made));
 }
 
 static void make_fourier(operators *all)
@@ -60,8 +58,7 @@ static void make_others(operators *all)
     const larmor_shape image = LARMOR_SHAPE(N, N);
     OWNED(larmor_array) *real = ones(LARMOR_F32, image), *diagonal = ones(LARMOR_C64, image);
     OWNED(larmor_array) *basis = ones(LARMOR_C64, LARMOR_SHAPE(3, 2));
-    larmor_op *F;
-    assert_ok(larmor_op_fft(dev, LARMOR_C64, image, 3, NULL, &F));
+    larmor_op *F = MADE(larmor_op, larmor_op_fft(dev, LARMOR_C64, image, 3, NULL, &made));
     *next(all) = F;
     assert_ok(larmor_op_mask(real, LARMOR_C64, next(all)));
     assert_ok(larmor_op_weights(real, LARMOR_C64, 2, next(all)));

@@ -3,10 +3,8 @@
 
 static larmor_op *diagonal(larmor_dtype dtype, const cplx *values, int n)
 {
-    larmor_op *D;
     OWNED(larmor_array) *d = complex_array(dtype, LARMOR_SHAPE(n), values);
-    assert_ok(larmor_op_diag(d, &D));
-    return D;
+    return MADE(larmor_op, larmor_op_diag(d, &made));
 }
 
 TEST(it_is_the_largest_eigenvalue_of_the_normal_map)

@@ -33,9 +33,7 @@ static larmor_array *make_image(void)
 
 static void add_noise(scan *s, double relative)
 {
-    double size;
-    assert_ok(larmor_nrm2(s->b, &size));
-    const double deviation = relative * size / sqrt((double)larmor_array_count(s->b));
+    const double deviation = relative * norm_of(s->b) / sqrt((double)larmor_array_count(s->b));
     s->noise = zeros(LARMOR_C64, larmor_op_out_shape(s->A));
     assert_ok(larmor_noise_fill(s->noise, deviation, 7));
     assert_ok(larmor_axpby(1, s->noise, 1, s->b));

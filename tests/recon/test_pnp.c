@@ -116,15 +116,13 @@ static larmor_array *solve_linear(const cplx *a, const cplx *b, double lambda, c
 static larmor_op *diagonal_inverse(const matrix *m, double lambda)
 {
     cplx inverse[COLUMNS];
-    larmor_op *M;
     for (int j = 0; j < COLUMNS; j++) {
         double square = lambda;
         for (int i = 0; i < ROWS; i++) square += creal(m->a[i + ROWS * j] * conj(m->a[i + ROWS * j]));
         inverse[j] = 1 / square;
     }
     OWNED(larmor_array) *d = complex_array(LARMOR_C128, LARMOR_SHAPE(COLUMNS), inverse);
-    assert_ok(larmor_op_diag(d, &M));
-    return M;
+    return MADE(larmor_op, larmor_op_diag(d, &made));
 }
 
 TEST(red_with_a_linear_symmetric_denoiser_solves_its_linear_equations)

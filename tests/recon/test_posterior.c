@@ -122,9 +122,7 @@ static larmor_status same(void *self LMR_UNUSED, const larmor_array *x, larmor_a
 static larmor_op *identity(larmor_shape shape)
 {
     static const larmor_op_impl impl = {"identity", same, same, same, NULL};
-    larmor_op *A;
-    assert_ok(larmor_op_create(dev, &impl, NULL, LARMOR_C128, shape, shape, &A));
-    return A;
+    return MADE(larmor_op, larmor_op_create(dev, &impl, NULL, LARMOR_C128, shape, shape, &made));
 }
 
 TEST(samples_of_total_variation_have_the_moments_of_their_density)

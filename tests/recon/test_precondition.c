@@ -127,8 +127,7 @@ static double wave_error(larmor_op *M, const sense *p, const double *e, int64_t 
     }
     OWNED(larmor_array) *x = complex_array(LARMOR_C128, p->image, in), *y = zeros(LARMOR_C128, p->image);
     assert_ok(larmor_op_forward(M, x, y));
-    HEAP cplx *got = values_of(y);
-    return difference(got, expected, p->voxels);
+    return away(y, expected, p->voxels);
 }
 
 TEST(the_circulant_is_the_nearest_one_to_what_coils_see)
@@ -142,11 +141,9 @@ TEST(the_circulant_is_the_nearest_one_to_what_coils_see)
         HEAP double *e = object_support(&p);
         HEAP double *d = nearest(&p, coils ? coils : 1, e);
         const double mean = mean_of(d, p.voxels), lambda = 0.2 * mean, square = mean_square(e, p.voxels, &in_support);
-        larmor_op *M;
-        assert_ok(precondition_circulant(p.maps, p.traj, p.weights, p.image, LARMOR_C128, lambda, &M));
+        OWN(larmor_op, *M, precondition_circulant(p.maps, p.traj, p.weights, p.image, LARMOR_C128, lambda, &M));
         for (int64_t m = 0; m < p.voxels; m += 3) /* waves times E are what it is known by */
             assert_at_most(wave_error(M, &p, e, m, d[m] + square * lambda + 0.1 * mean), 1e-3);
-        larmor_op_free(M);
     }
 }
 
@@ -155,20 +152,15 @@ TEST(smooth_maps_on_a_coarse_grid_are_enough)
     OWNED(sense) p = make((larmor_shape){1, {150}}, COILS, 0);
     HEAP double *e = object_support(&p), *d = nearest(&p, COILS, e);
     const double mean = mean_of(d, p.voxels);
-    larmor_op *M;
-    assert_ok(precondition_circulant(p.maps, p.traj, NULL, p.image, LARMOR_C128, 0, &M));
+    OWN(larmor_op, *M, precondition_circulant(p.maps, p.traj, NULL, p.image, LARMOR_C128, 0, &M));
     for (int64_t m = 0; m < p.voxels; m++) assert_at_most(wave_error(M, &p, e, m, d[m] + 0.1 * mean), 0.05);
-    larmor_op_free(M);
 }
 
 TEST(the_preconditioner_is_self_adjoint_and_positive)
 {
     OWNED(sense) p = make((larmor_shape){2, {6, 5}}, COILS, 1);
-    larmor_op *M;
-    assert_ok(precondition_circulant(p.maps, p.traj, p.weights, p.image, LARMOR_C128, 0, &M));
-    double error;
-    assert_ok(larmor_op_adjoint_error(M, 1, &error));
-    assert_at_most(error, 1e-12);
+    OWN(larmor_op, *M, precondition_circulant(p.maps, p.traj, p.weights, p.image, LARMOR_C128, 0, &M));
+    assert_at_most(adjoint_error(M, 1), 1e-12);
     for (uint64_t seed = 1; seed < 9; seed++) {
         HEAP cplx *values = random_values(p.voxels, seed);
         OWNED(larmor_array) *x = complex_array(LARMOR_C128, p.image, values), *y = zeros(LARMOR_C128, p.image);
@@ -178,7 +170,6 @@ TEST(the_preconditioner_is_self_adjoint_and_positive)
         assert_true(product[0] > 0);
         assert_at_most(fabs(product[1]), 1e-6 * product[0]);
     }
-    larmor_op_free(M);
 }
 
 /* Periodic differences along the first axis: a circulant itself. */
@@ -205,10 +196,9 @@ TEST(a_penalty_adds_the_symbol_of_its_operator)
     int64_t in_support;
     HEAP double *e = object_support(&p), *d = nearest(&p, COILS, e);
     const double mean = mean_of(d, p.voxels), penalty = 3 * mean, square = mean_square(e, p.voxels, &in_support);
-    larmor_circulant *C;
-    larmor_op *K, *M;
-    assert_ok(larmor_op_create(dev, &impl, NULL, LARMOR_C128, p.image, p.image, &K));
-    assert_ok(larmor_circulant_create(p.maps, p.traj, NULL, p.image, LARMOR_C128, &C));
+    larmor_op *M;
+    OWN(larmor_op, *K, larmor_op_create(dev, &impl, NULL, LARMOR_C128, p.image, p.image, &K));
+    OWN(larmor_circulant, *C, larmor_circulant_create(p.maps, p.traj, NULL, p.image, LARMOR_C128, &C));
     for (int with = 0; with < 2; with++) {
         assert_ok(larmor_circulant_inverse(C, 0, with ? K : NULL, penalty, &M));
         for (int64_t m = 0; m < p.voxels; m += 7) {
@@ -217,8 +207,6 @@ TEST(a_penalty_adds_the_symbol_of_its_operator)
         }
         larmor_op_free(M);
     }
-    larmor_op_free(K);
-    larmor_circulant_free(C);
 }
 
 /* [x, v] to [D x - v, D^H v], D the differences above; and its adjoint [D^H a, D b - a]. */
@@ -256,8 +244,7 @@ TEST(an_image_beside_a_field_is_inverted_at_each_frequency)
     const double mean = mean_of(d, p.voxels), penalty = 3 * mean;
     OWN(larmor_circulant, *C, larmor_circulant_create(NULL, p.traj, NULL, p.image, LARMOR_C128, &C));
     OWN(larmor_op, *K, larmor_op_create(dev, &impl, NULL, LARMOR_C128, both, both, &K));
-    lmr_block *block;
-    assert_ok(lmr_block_create(C, K, &block));
+    lmr_block *block = MADE(lmr_block, lmr_block_create(C, K, &made));
     OWN(larmor_op, *M, lmr_block_inverse(C, block, 0, penalty, &M));
     lmr_block_free(block);
     for (int64_t m = 0; m < p.voxels; m += 7) {
@@ -274,8 +261,7 @@ TEST(an_image_beside_a_field_is_inverted_at_each_frequency)
         }
         OWNED(larmor_array) *from = complex_array(LARMOR_C128, both, in), *to = zeros(LARMOR_C128, both);
         assert_ok(larmor_op_forward(M, from, to));
-        HEAP cplx *got = values_of(to);
-        assert_at_most(difference(got, expected, 2 * p.voxels), 1e-3);
+        assert_at_most(away(to, expected, 2 * p.voxels), 1e-3);
     }
 }
 
@@ -307,18 +293,17 @@ TEST(with_a_penalty_each_frame_has_its_own_circulant_and_without_one_their_mean)
     OWNED(larmor_array) *other = other_points(&p);
     larmor_array *traj[2] = {p.traj, other};
     larmor_circulant *series, *own[2];
-    larmor_op *M, *one;
+    larmor_op *one;
     assert_ok(larmor_circulant_create_frames(p.maps, traj, NULL, 2, p.image, LARMOR_C128, &series));
     for (int i = 0; i < 2; i++)
         assert_ok(larmor_circulant_create(p.maps, traj[i], NULL, p.image, LARMOR_C128, &own[i]));
-    assert_ok(larmor_circulant_inverse_frames(series, .3, 2, 2, &M));
+    OWN(larmor_op, *M, larmor_circulant_inverse_frames(series, .3, 2, 2, &M));
     for (int i = 0; i < 2; i++) {
         assert_ok(larmor_circulant_inverse_frames(own[i], .3, 2, 1, &one));
         assert_at_most(frame_error(M, one, p.image, i), 1e-6);
         assert_true(frame_error(M, one, p.image, !i) > 1e-2);
         larmor_op_free(one);
     }
-    larmor_op_free(M);
     for (int i = 0; i < 2; i++) larmor_circulant_free(own[i]);
     larmor_circulant_free(series);
 }
@@ -330,19 +315,16 @@ TEST(the_circulant_of_a_series_stands_for_the_mean_of_its_frames)
     HEAP double *k = malloc(sizeof *k * 4 * SAMPLES), *half = malloc(sizeof *half * 2 * SAMPLES);
     HEAP double *rest = random_points(p.image, SAMPLES, 17);
     larmor_array *traj[2] = {p.traj, other};
-    larmor_circulant *series, *joined;
-    larmor_op *M, *one;
     for (int j = 0; j < 4 * SAMPLES; j++) k[j] = j < 2 * SAMPLES ? p.k[j] : rest[j - 2 * SAMPLES];
     for (int j = 0; j < 2 * SAMPLES; j++) half[j] = .5;
     OWNED(larmor_array) *both = real_array(LARMOR_SHAPE(2, 2 * SAMPLES), k);
     OWNED(larmor_array) *weights = real_array(LARMOR_SHAPE(2 * SAMPLES), half);
-    assert_ok(larmor_circulant_create_frames(p.maps, traj, NULL, 2, p.image, LARMOR_C128, &series));
-    assert_ok(larmor_circulant_create(p.maps, both, weights, p.image, LARMOR_C128, &joined));
-    assert_ok(larmor_circulant_inverse_frames(series, .3, 0, 2, &M));
-    assert_ok(larmor_circulant_inverse_frames(joined, .3, 0, 1, &one));
+    larmor_circulant *series =
+        MADE(larmor_circulant, larmor_circulant_create_frames(p.maps, traj, NULL, 2, p.image, LARMOR_C128, &made));
+    OWN(larmor_circulant, *joined, larmor_circulant_create(p.maps, both, weights, p.image, LARMOR_C128, &joined));
+    OWN(larmor_op, *M, larmor_circulant_inverse_frames(series, .3, 0, 2, &M));
+    OWN(larmor_op, *one, larmor_circulant_inverse_frames(joined, .3, 0, 1, &one));
     for (int i = 0; i < 2; i++) assert_at_most(frame_error(M, one, p.image, i), 1e-6);
-    LMR_FREE(M, one);
-    larmor_circulant_free(joined);
     larmor_circulant_free(series);
     assert_refused(larmor_circulant_create_frames(p.maps, traj, NULL, 0, p.image, LARMOR_C128, &series),
                    LARMOR_ERR_ARG, "circulant: 0 frames, expected at least 1 with a trajectory each");
@@ -368,8 +350,8 @@ TEST(the_weights_in_kspace_minimise_the_frobenius_norm)
         const int rows = SAMPLES * (coils ? coils : 1);
         const double lambda = c / 6 ? 5 : 0;
         OWNED(sense) p = make(image[c / 2 % 3], coils, 0);
-        OWNED(larmor_array) *weights;
-        assert_ok(larmor_precondition_kspace(p.maps, p.traj, p.image, LARMOR_C128, lambda, &weights));
+        OWN(larmor_array, *weights,
+            larmor_precondition_kspace(p.maps, p.traj, p.image, LARMOR_C128, lambda, &weights));
         const larmor_shape expected = coils ? LARMOR_SHAPE(SAMPLES, COILS) : LARMOR_SHAPE(SAMPLES);
         assert_true(larmor_shape_equal(larmor_array_shape(weights), expected));
         HEAP cplx *got = values_of(weights);
@@ -451,8 +433,7 @@ TEST(weights_in_kspace_bring_lsmr_closer_to_the_truth_in_as_many_iterations)
         OWNED(larmor_array) *x = zeros(LARMOR_C64, image);
         const larmor_solve_opts opts = {.max_iter = 6, .tol = -1, .weights = with ? p : NULL};
         assert_ok(larmor_lsmr(s.A, s.kspace, x, &opts, NULL));
-        HEAP cplx *got = values_of(x);
-        error[with] = difference(got, truth, larmor_shape_count(image));
+        error[with] = away(x, truth, larmor_shape_count(image));
     }
     assert_at_most(error[1], 0.6 * error[0]);
 }
@@ -538,22 +519,20 @@ TEST(the_noise_of_an_image_is_that_of_its_solution)
 TEST(what_does_not_fit_is_refused)
 {
     OWNED(sense) p = make((larmor_shape){2, {6, 5}}, COILS, 1);
-    larmor_op *M;
     larmor_array *w;
     const larmor_shape other = {2, {5, 6}}, line = {1, {6}};
-    assert_refused(precondition_circulant(p.maps, p.traj, NULL, other, LARMOR_C128, 0, &M), LARMOR_ERR_SHAPE,
-                   "circulant: maps is c128 [6, 5, 3]");
-    assert_refused(precondition_circulant(p.maps, p.traj, NULL, line, LARMOR_C128, 0, &M), LARMOR_ERR_SHAPE,
-                   "circulant: trajectory is");
-    assert_refused(precondition_circulant(p.maps, p.traj, NULL, p.image, LARMOR_C128, -1, &M), LARMOR_ERR_ARG,
-                   "circulant: lambda is -1");
+    assert_none_made(larmor_op, precondition_circulant(p.maps, p.traj, NULL, other, LARMOR_C128, 0, &made),
+                     LARMOR_ERR_SHAPE, "circulant: maps is c128 [6, 5, 3]");
+    assert_none_made(larmor_op, precondition_circulant(p.maps, p.traj, NULL, line, LARMOR_C128, 0, &made),
+                     LARMOR_ERR_SHAPE, "circulant: trajectory is");
+    assert_none_made(larmor_op, precondition_circulant(p.maps, p.traj, NULL, p.image, LARMOR_C128, -1, &made),
+                     LARMOR_ERR_ARG, "circulant: lambda is -1");
     assert_refused(larmor_precondition_kspace(p.maps, p.traj, p.image, LARMOR_C64, 0, &w), LARMOR_ERR_SHAPE,
                    "k-space preconditioner: maps is c128");
     assert_refused(larmor_precondition_kspace(NULL, p.traj, p.image, LARMOR_F64, 0, &w), LARMOR_ERR_ARG,
                    "k-space preconditioner: dtype is f64");
     p.w[4] = -1;
     OWNED(larmor_array) *negative = real_array(LARMOR_SHAPE(SAMPLES), p.w);
-    assert_refused(precondition_circulant(p.maps, p.traj, negative, p.image, LARMOR_C128, 0, &M), LARMOR_ERR_ARG,
-                   "circulant: weight 4 is -1");
-    assert_null(M);
+    assert_none_made(larmor_op, precondition_circulant(p.maps, p.traj, negative, p.image, LARMOR_C128, 0, &made),
+                     LARMOR_ERR_ARG, "circulant: weight 4 is -1");
 }

@@ -26,8 +26,7 @@ TEST(a_plugin_gets_the_array_and_its_result_is_the_image)
 
 TEST(what_a_plugin_does_wrong_is_an_error_in_one_line)
 {
-    HEAP cplx *values = random_values(COUNT, 1);
-    OWNED(larmor_array) *x = complex_array(LARMOR_C64, LARMOR_SHAPE(3, 2), values);
+    OWNED(larmor_array) *x = drawn(LARMOR_C64, LARMOR_SHAPE(3, 2), 1);
     OWNED(larmor_array) *z = zeros(LARMOR_C64, LARMOR_SHAPE(3, 2));
     assert_refused(halved("fails", x, z), LARMOR_ERR_BACKEND, "half.so: the network has no weights");
     assert_refused(halved("nan", x, z), LARMOR_ERR_NUMERIC, ": 1 value is not finite, the first at [1, 0]");

@@ -39,10 +39,8 @@ TEST(a_constraint_that_is_none_is_refused_in_a_line)
 static larmor_prox *set_of(const char *text, const larmor_array *mask, larmor_shape shape)
 {
     larmor_constraint c;
-    larmor_prox *p;
     assert_ok(larmor_constraint_read(text, &c));
-    assert_ok(larmor_prox_constraint(dev, &c, mask, LARMOR_C128, shape, &p));
-    return p;
+    return MADE(larmor_prox, larmor_prox_constraint(dev, &c, mask, LARMOR_C128, shape, &made));
 }
 
 TEST(the_projection_on_box_and_support_is_both)
@@ -78,11 +76,9 @@ typedef struct reference {
 /* K after E, of which each may be NULL. */
 static larmor_op *row_op(larmor_op *K, larmor_op *E, int has_own, larmor_shape shape)
 {
-    larmor_op *both;
     if (has_own || !E) return K ? larmor_op_ref(K) : identity(LARMOR_C128, shape);
     if (!K) return larmor_op_ref(E);
-    assert_ok(larmor_op_chain(K, E, &both));
-    return both;
+    return MADE(larmor_op, larmor_op_chain(K, E, &made));
 }
 
 static void add_row(reference *r, larmor_op *K, larmor_prox *g, double weight)

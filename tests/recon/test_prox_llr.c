@@ -49,11 +49,11 @@ TEST(lambda_means_the_same_for_all_blocks)
 
 TEST(one_frame_is_refused)
 {
-    larmor_regulariser *r;
-    assert_refused(larmor_regulariser_create(dev, "llr", NULL, LARMOR_C64, LARMOR_SHAPE(8, 8, 1), &r),
-                   LARMOR_ERR_SHAPE, "llr: got c64 [8, 8, 1] on");
-    assert_null(r);
-    assert_refused(larmor_regulariser_create(dev, "llr", &(larmor_regulariser_opts){.block = {4, -2, 1}}, LARMOR_C64,
-                                             SERIES, &r),
-                   LARMOR_ERR_ARG, "llr: block[1] is -2, expected at least 1, or 0 for the default");
+    assert_none_made(larmor_regulariser,
+                     larmor_regulariser_create(dev, "llr", NULL, LARMOR_C64, LARMOR_SHAPE(8, 8, 1), &made),
+                     LARMOR_ERR_SHAPE, "llr: got c64 [8, 8, 1] on");
+    assert_none_made(larmor_regulariser,
+                     larmor_regulariser_create(dev, "llr", &(larmor_regulariser_opts){.block = {4, -2, 1}},
+                                               LARMOR_C64, SERIES, &made),
+                     LARMOR_ERR_ARG, "llr: block[1] is -2, expected at least 1, or 0 for the default");
 }

@@ -7,9 +7,7 @@ enum { N = 12, COUNT = N * N, KEPT = 90, FRAMES = 3 };
 
 static larmor_regulariser *create(const char *name, larmor_shape shape)
 {
-    larmor_regulariser *r;
-    assert_ok(larmor_regulariser_create(dev, name, NULL, LARMOR_C128, shape, &r));
-    return r;
+    return MADE(larmor_regulariser, larmor_regulariser_create(dev, name, NULL, LARMOR_C128, shape, &made));
 }
 
 /* ---- names ---- */
@@ -35,11 +33,10 @@ TEST(a_name_that_is_none_is_refused_in_a_line)
         {"tv+", "regulariser: got \"\", expected ", 2},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        larmor_regulariser *r = (larmor_regulariser *)1;
-        assert_refused(
-            larmor_regulariser_create(dev, cases[i].name, NULL, LARMOR_C128, cases[i].ndim == 3 ? SERIES : IMAGE, &r),
-            LARMOR_ERR_ARG, cases[i].message);
-        assert_null(r);
+        assert_none_made(larmor_regulariser,
+                         larmor_regulariser_create(dev, cases[i].name, NULL, LARMOR_C128,
+                                                   cases[i].ndim == 3 ? SERIES : IMAGE, &made),
+                         LARMOR_ERR_ARG, cases[i].message);
     }
 }
 
@@ -53,9 +50,7 @@ TEST(the_operators_of_a_sum_have_their_adjoints)
 {
     for (int i = 0; i < SUMS; i++) {
         OWNED(larmor_regulariser) *r = create(sums[i], SERIES);
-        double error;
-        assert_ok(larmor_op_adjoint_error(larmor_regulariser_penalty(r).K, 3, &error));
-        assert_at_most(error, 1e-13);
+        assert_at_most(adjoint_error(larmor_regulariser_penalty(r).K, 3), 1e-13);
     }
 }
 
@@ -127,10 +122,8 @@ TEST(operators_along_the_dimensions_of_a_series_have_their_adjoints_and_normal_m
 {
     static const char *const names[] = {"tv:h", "tv:xhb", "tv:xy+tv:h+tv:b", "fft:h+wavelet:b=2+tv:t"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        double error;
         OWN(larmor_regulariser, *r, larmor_regulariser_create(dev, names[i], &states, LARMOR_C128, STATES_SHAPE, &r));
-        assert_ok(larmor_op_adjoint_error(larmor_regulariser_penalty(r).K, 3, &error));
-        assert_at_most(error, 1e-13);
+        assert_at_most(adjoint_error(larmor_regulariser_penalty(r).K, 3), 1e-13);
         assert_at_most(normal_apart(larmor_regulariser_penalty(r).K), 1e-13);
     }
 }

@@ -150,9 +150,9 @@ static larmor_status solve(int which, const larmor_solve_opts *given, cplx **x, 
 TEST(a_run_that_is_stopped_anywhere_and_resumed_ends_as_one_that_was_not)
 {
     for (int which = 0; which < SOLVERS; which++) {
-        cplx *expected, *got;
+        cplx *got;
         larmor_report whole, part;
-        assert_ok(solve(which, &(larmor_solve_opts){0}, &expected, &whole));
+        OWN_MEMORY(cplx, *expected, solve(which, &(larmor_solve_opts){0}, &expected, &whole));
         assert_true(whole.iters > 8);
         for (int at = 1; at <= whole.iters; at++) {
             kept k = {.stop_at = at};
@@ -167,7 +167,6 @@ TEST(a_run_that_is_stopped_anywhere_and_resumed_ends_as_one_that_was_not)
             free(got);
             forget(&k);
         }
-        free(expected);
     }
 }
 
@@ -201,9 +200,7 @@ static larmor_status penalised(const char *name, larmor_solve_opts o, cplx **x, 
     assert_ok(larmor_regulariser_read(name, &listed));
     const int series = (listed.takes & LARMOR_NEEDS_SERIES) != 0;
     const larmor_shape shape = series ? LARMOR_SHAPE(SIDE, SIDE, FRAMES) : LARMOR_SHAPE(SIDE, SIDE);
-    const int64_t count = larmor_shape_count(shape);
-    HEAP cplx *factors = random_values((int)count, 3), *rhs = random_values((int)count, 4);
-    OWNED(larmor_array) *d = complex_array(LARMOR_C128, shape, factors), *b = complex_array(LARMOR_C128, shape, rhs),
+    OWNED(larmor_array) *d = drawn(LARMOR_C128, shape, 3), *b = drawn(LARMOR_C128, shape, 4),
                         *image = zeros(LARMOR_C128, shape);
     o.max_iter = ITERS;
     o.tol = -1;
@@ -221,9 +218,9 @@ TEST(so_does_a_run_with_any_penalty)
     larmor_regulariser_info info;
     for (int i = 0; (info = larmor_regulariser_entry(i)).name; i++) {
         const int count = SIDE * SIDE * (info.takes & LARMOR_NEEDS_SERIES ? FRAMES : 1);
-        cplx *expected, *got;
+        cplx *got;
         larmor_report whole, part;
-        assert_ok(penalised(info.name, (larmor_solve_opts){0}, &expected, &whole));
+        OWN_MEMORY(cplx, *expected, penalised(info.name, (larmor_solve_opts){0}, &expected, &whole));
         for (int at = 1; at < whole.iters; at += 5) {
             kept k = {.stop_at = at};
             assert_int_equal(penalised(info.name, (larmor_solve_opts){.monitor = keep, .user = &k}, &got, &part),
@@ -235,6 +232,5 @@ TEST(so_does_a_run_with_any_penalty)
             free(got);
             forget(&k);
         }
-        free(expected);
     }
 }

@@ -20,20 +20,17 @@ static larmor_array *part_of(const larmor_array *x, int64_t before, int64_t all,
 {
     const int64_t last = larmor_array_count(x) / (before * all);
     HEAP double *values, *part = malloc((size_t)(2 * before * count * last + 1) * sizeof *part);
-    larmor_array *y;
     assert_non_null(part);
     assert_ok(larmor_array_download(x, LARMOR_C128, &values));
     for (int64_t i = 0; i < last; i++)
         memcpy(part + 2 * i * before * count, values + 2 * before * (i * all + first),
                (size_t)(2 * before * count) * sizeof *part);
-    assert_ok(larmor_array_upload(dev, larmor_array_dtype(x), shape, LARMOR_C128, part, &y));
-    return y;
+    return MADE(larmor_array, larmor_array_upload(dev, larmor_array_dtype(x), shape, LARMOR_C128, part, &made));
 }
 
 static larmor_array *random_array(larmor_device *on, larmor_shape shape, uint64_t seed)
 {
-    larmor_array *x;
-    assert_ok(larmor_array_create(on, LARMOR_C128, shape, &x));
+    larmor_array *x = MADE(larmor_array, larmor_array_create(on, LARMOR_C128, shape, &made));
     assert_ok(lmr_random_fill(x, seed));
     return x;
 }
@@ -68,9 +65,8 @@ static void end_scene(scene *s)
 
 static larmor_array *like(const larmor_array *x)
 {
-    larmor_array *y;
-    assert_ok(larmor_array_create(larmor_array_device(x), larmor_array_dtype(x), larmor_array_shape(x), &y));
-    return y;
+    return MADE(larmor_array,
+                larmor_array_create(larmor_array_device(x), larmor_array_dtype(x), larmor_array_shape(x), &made));
 }
 
 /* got is this rank's part of expected, to a tolerance relative to the whole. */
@@ -226,15 +222,13 @@ TEST(what_one_rank_cannot_do_all_refuse_with_its_message)
     const int n = larmor_ranks_count(ranks), i = larmor_ranks_number(ranks);
     char message[64];
     double size;
-    larmor_op *A, *F;
     const larmor_sense_opts opts = {.traj = s.traj[1], .weights = i == n - 1 ? s.traj[1] : NULL};
     snprintf(message, sizeof message, "rank %d: toeplitz: weight array", n - 1);
-    assert_refused(larmor_op_sense_slabs(ranks, s.maps[1], NZ, &opts, &A), i ? LARMOR_STOPPED : LARMOR_ERR_SHAPE,
-                   message);
-    assert_null(A);
+    assert_none_made(larmor_op, larmor_op_sense_slabs(ranks, s.maps[1], NZ, &opts, &made),
+                     i ? LARMOR_STOPPED : LARMOR_ERR_SHAPE, message);
     /* where one rank is not well in the place of a sum, and of an operator */
     const larmor_nufft_opts nufft = {.type = 2, .ndim = 3, .modes = {NX, NY, NZ}, .tol = 1e-5, .dtype = LARMOR_C128};
-    assert_ok(larmor_op_nufft_slabs(dev, ranks, &nufft, s.traj[1], &F));
+    OWN(larmor_op, *F, larmor_op_nufft_slabs(dev, ranks, &nufft, s.traj[1], &F));
     OWN(larmor_array, *y, larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(s.points), &y));
     assert_ok(larmor_ranks_sum_over(dev, ranks));
     for (int k = 0; k < 2; k++) {
@@ -247,7 +241,6 @@ TEST(what_one_rank_cannot_do_all_refuse_with_its_message)
         assert_refused(st, i ? LARMOR_STOPPED : LARMOR_ERR_NUMERIC, message);
     }
     assert_ok(larmor_ranks_sum_over(dev, NULL));
-    larmor_op_free(F);
 }
 
 int main(void)

@@ -107,23 +107,14 @@ static larmor_array *solve(series *s, larmor_circulant *C, int iters, larmor_rep
 
 static larmor_circulant *circulant_of_all(const series *s)
 {
-    larmor_circulant *C;
-    assert_ok(larmor_circulant_create(s->maps, s->all, s->share, LARMOR_SHAPE(N, N), LARMOR_C64, &C));
-    return C;
+    return MADE(larmor_circulant,
+                larmor_circulant_create(s->maps, s->all, s->share, LARMOR_SHAPE(N, N), LARMOR_C64, &made));
 }
 
 static larmor_circulant *of_each(series *s)
 {
-    larmor_circulant *C;
-    assert_ok(larmor_circulant_create_frames(s->maps, s->traj, NULL, FRAMES, LARMOR_SHAPE(N, N), LARMOR_C64, &C));
-    return C;
-}
-
-static double apart(const larmor_array *x, const larmor_array *y)
-{
-    double norm[3];
-    assert_ok(larmor_distance(x, y, norm));
-    return norm[2] / norm[1];
+    return MADE(larmor_circulant, larmor_circulant_create_frames(s->maps, s->traj, NULL, FRAMES, LARMOR_SHAPE(N, N),
+                                                                 LARMOR_C64, &made));
 }
 
 TEST(a_circulant_of_each_frame_takes_fewer_normal_maps_to_the_same_solution)

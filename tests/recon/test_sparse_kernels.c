@@ -16,13 +16,12 @@ static const lmr_sparse_kernels *table(int p)
 
 static void expect(int p, const larmor_array *x, const cplx *expected)
 {
-    HEAP cplx *got = values_of(x);
-    assert_at_most(difference(got, expected, larmor_array_count(x)), limit[p]);
+    assert_at_most(away(x, expected, larmor_array_count(x)), limit[p]);
 }
 
 /* ---- groups ---- */
 
-static double norm_of(const cplx *x, int64_t n, int64_t groups, int64_t i)
+static double group_norm(const cplx *x, int64_t n, int64_t groups, int64_t i)
 {
     double square = 0;
     for (int64_t g = 0; g < groups; g++) square += pow(cabs(x[i + n * g]), 2);
@@ -45,7 +44,7 @@ TEST(groups_are_shrunk_by_their_norm)
         assert_non_null(small);
         if (n > 1) x[1] = 0; /* a zero, alone or in its group */
         for (int64_t i = 0; i < n * groups; i++) {
-            const double size = norm_of(x, n, groups, i % n);
+            const double size = group_norm(x, n, groups, i % n);
             small[i] = x[i] * (size > t ? 1 - t / size : 0);
         }
         OWNED(larmor_array) *in = complex_array(type[p], LARMOR_SHAPE(n, groups), x);
@@ -84,11 +83,10 @@ TEST(norms_are_summed_in_double)
     for (int c = 0; c < 2 * SIZES; c++) {
         const int p = c % 2;
         const int64_t n = sizes[c / 2].n, groups = sizes[c / 2].groups;
-        HEAP cplx *x = random_values(n * groups, 3);
-        OWNED(larmor_array) *in = complex_array(type[p], LARMOR_SHAPE(n, groups), x);
+        OWNED(larmor_array) *in = drawn(type[p], LARMOR_SHAPE(n, groups), 3);
         HEAP cplx *rounded = values_of(in);
         double expected = 0, sum, again;
-        for (int64_t i = 0; i < n; i++) expected += norm_of(rounded, n, groups, i);
+        for (int64_t i = 0; i < n; i++) expected += group_norm(rounded, n, groups, i);
         assert_ok(table(p)->sum_norms(dev->ctx, n, groups, in->data, &sum));
         assert_at_most(fabs(sum - expected), 1e-14 * (double)n);
         assert_ok(table(p)->sum_norms(dev->ctx, n, groups, in->data, &again));

@@ -6,13 +6,11 @@ enum { NX = 6, NY = 5, VOXELS = NX * NY, COILS = 2, STATES = 3, MOST = 60 };
 /* SENSE with maps of its own over random points [samples, readouts]. */
 static larmor_op *random_op(int64_t samples, int64_t readouts, int64_t coils, uint64_t seed)
 {
-    larmor_op *A;
     HEAP double *k = random_points(LARMOR_SHAPE(NX, NY), samples * readouts, seed);
     HEAP cplx *s = random_values(VOXELS * coils, seed + 10);
     OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, samples, readouts), k);
     OWNED(larmor_array) *maps = complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY, coils), s);
-    assert_ok(larmor_op_sense(maps, &(larmor_sense_opts){.traj = traj, .toeplitz = -1}, &A));
-    return A;
+    return MADE(larmor_op, larmor_op_sense(maps, &(larmor_sense_opts){.traj = traj, .toeplitz = -1}, &made));
 }
 
 /* Forward, adjoint and normal map of all are those of each state, whose samples follow each other in each coil. */
@@ -23,8 +21,8 @@ static void expect_each_state(const int64_t samples[STATES], const int64_t reado
     assert_ok(larmor_op_states(ops, STATES, &A));
     assert_true(larmor_shape_equal(larmor_op_out_shape(A), out));
     const int64_t all = out.dim[0] * out.dim[1];
-    HEAP cplx *x = random_values(VOXELS, 4), *of_y = random_values(all * COILS, 5);
-    OWNED(larmor_array) *in = complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY), x), *y = zeros(LARMOR_C128, out);
+    HEAP cplx *of_y = random_values(all * COILS, 5);
+    OWNED(larmor_array) *in = drawn(LARMOR_C128, LARMOR_SHAPE(NX, NY), 4), *y = zeros(LARMOR_C128, out);
     OWNED(larmor_array) *given = complex_array(LARMOR_C128, out, of_y),
                         *back = zeros(LARMOR_C128, LARMOR_SHAPE(NX, NY));
     OWNED(larmor_array) *both = zeros(LARMOR_C128, LARMOR_SHAPE(NX, NY));

@@ -8,9 +8,7 @@ static const double limit[] = {1e-6, 1e-14};
 static larmor_op *subspace(larmor_dtype dtype, const cplx *basis)
 {
     OWNED(larmor_array) *b = complex_array(dtype, LARMOR_SHAPE(FRAMES, RANK), basis);
-    larmor_op *B;
-    assert_ok(larmor_op_subspace(dev, dtype, LARMOR_SHAPE(5, 4), b, &B));
-    return B;
+    return MADE(larmor_op, larmor_op_subspace(dev, dtype, LARMOR_SHAPE(5, 4), b, &made));
 }
 
 TEST(frames_are_sums_of_coefficients_times_the_basis)
@@ -27,8 +25,7 @@ TEST(frames_are_sums_of_coefficients_times_the_basis)
         OWNED(larmor_array) *in = complex_array(type[p], LARMOR_SHAPE(5, 4, RANK), x);
         OWNED(larmor_array) *out = zeros(type[p], LARMOR_SHAPE(5, 4, FRAMES));
         assert_ok(larmor_op_forward(B, in, out));
-        HEAP cplx *got = values_of(out);
-        assert_at_most(difference(got, expected, VOXELS * FRAMES), limit[p]);
+        assert_at_most(away(out, expected, VOXELS * FRAMES), limit[p]);
     }
 }
 
@@ -36,10 +33,8 @@ TEST(the_adjoint_is_exact)
 {
     HEAP cplx *basis = random_values(FRAMES * RANK, 1);
     for (int p = 0; p < 2; p++) {
-        double error;
         OWNED(larmor_op) *B = subspace(type[p], basis);
-        assert_ok(larmor_op_adjoint_error(B, 3, &error));
-        assert_at_most(error, limit[p]);
+        assert_at_most(adjoint_error(B, 3), limit[p]);
     }
 }
 
@@ -54,8 +49,7 @@ TEST(the_normal_map_is_the_adjoint_after_the_forward_map)
     assert_ok(larmor_op_forward(B, in, y));
     assert_ok(larmor_op_adjoint(B, y, z));
     assert_ok(larmor_op_normal(B, in, normal));
-    HEAP cplx *expected = values_of(z), *got = values_of(normal);
-    assert_at_most(difference(got, expected, VOXELS * RANK), 1e-14);
+    assert_at_most(apart(normal, z), 1e-14);
 }
 
 TEST(a_basis_is_taken_to_a_wider_type_but_not_a_narrower_one)
@@ -65,24 +59,20 @@ TEST(a_basis_is_taken_to_a_wider_type_but_not_a_narrower_one)
     OWNED(larmor_array) *in_double = complex_array(LARMOR_C128, LARMOR_SHAPE(FRAMES, RANK), basis);
     OWN(larmor_op, *B, larmor_op_subspace(dev, LARMOR_C128, LARMOR_SHAPE(5, 4), b, &B));
     assert_int_equal(larmor_op_dtype(B), LARMOR_C128);
-    larmor_op *none;
-    assert_refused(larmor_op_subspace(dev, LARMOR_C64, LARMOR_SHAPE(5, 4), in_double, &none), LARMOR_ERR_SHAPE,
-                   "subspace: basis is c128 [7, 3] on");
-    assert_null(none);
+    assert_none_made(larmor_op, larmor_op_subspace(dev, LARMOR_C64, LARMOR_SHAPE(5, 4), in_double, &made),
+                     LARMOR_ERR_SHAPE, "subspace: basis is c128 [7, 3] on");
 }
 
 TEST(unusable_inputs_are_named)
 {
-    larmor_op *B;
     OWNED(larmor_array) *flat = zeros(LARMOR_C64, LARMOR_SHAPE(FRAMES)),
                         *b = zeros(LARMOR_C64, LARMOR_SHAPE(FRAMES, RANK));
-    assert_refused(larmor_op_subspace(dev, LARMOR_C64, LARMOR_SHAPE(5, 4), flat, &B), LARMOR_ERR_SHAPE,
-                   "subspace: basis is c64 [7] on");
-    assert_null(B);
-    assert_refused(larmor_op_subspace(dev, LARMOR_C64, LARMOR_SHAPE(5, 4), NULL, &B), LARMOR_ERR_SHAPE,
-                   "subspace: basis is NULL, expected c64 [frames, coefficients]");
-    assert_refused(larmor_op_subspace(dev, LARMOR_F32, LARMOR_SHAPE(5, 4), b, &B), LARMOR_ERR_ARG,
-                   "subspace: a device and a complex type are needed");
-    assert_refused(larmor_op_subspace(dev, LARMOR_C64, LARMOR_SHAPE(5, 0), b, &B), LARMOR_ERR_SHAPE,
-                   "expected at least one voxel");
+    assert_none_made(larmor_op, larmor_op_subspace(dev, LARMOR_C64, LARMOR_SHAPE(5, 4), flat, &made),
+                     LARMOR_ERR_SHAPE, "subspace: basis is c64 [7] on");
+    assert_none_made(larmor_op, larmor_op_subspace(dev, LARMOR_C64, LARMOR_SHAPE(5, 4), NULL, &made),
+                     LARMOR_ERR_SHAPE, "subspace: basis is NULL, expected c64 [frames, coefficients]");
+    assert_none_made(larmor_op, larmor_op_subspace(dev, LARMOR_F32, LARMOR_SHAPE(5, 4), b, &made), LARMOR_ERR_ARG,
+                     "subspace: a device and a complex type are needed");
+    assert_none_made(larmor_op, larmor_op_subspace(dev, LARMOR_C64, LARMOR_SHAPE(5, 0), b, &made), LARMOR_ERR_SHAPE,
+                     "expected at least one voxel");
 }

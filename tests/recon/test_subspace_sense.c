@@ -14,12 +14,12 @@ static scan scan_of(larmor_dtype dtype, larmor_shape image, int is_complex)
 {
     scan s = {.image = image, .images = larmor_shape_append(image, RANK)};
     const larmor_shape maps = larmor_shape_append(image, COILS);
-    HEAP cplx *values = random_values(larmor_shape_count(maps), 1), *basis = random_values(FRAMES * RANK, 2);
     double *k = random_points(image, M, 3), weight[M];
+    HEAP cplx *basis = random_values(FRAMES * RANK, 2);
     uint64_t seed = 4;
     for (int j = 0; j < M; j++) weight[j] = 1.5 + test_random(&seed);
     for (int i = 0; i < FRAMES * RANK && !is_complex; i++) basis[i] = creal(basis[i]);
-    s.maps = complex_array(dtype, maps, values);
+    s.maps = drawn(dtype, maps, 1);
     s.traj = real_array(LARMOR_SHAPE(image.ndim, SAMPLES, READOUTS), k);
     s.weights = real_array(LARMOR_SHAPE(SAMPLES, READOUTS), weight);
     s.basis = complex_array(LARMOR_C128, LARMOR_SHAPE(FRAMES, RANK), basis);
@@ -33,13 +33,12 @@ LMR_FREES(end_scan, scan, maps, traj, weights, basis, factors)
 
 static larmor_op *op_of(const scan *s, int weighted, int toeplitz, int64_t block, double tol)
 {
-    larmor_op *A;
     const larmor_sense_opts opts = {.traj = s->traj,
                                     .weights = weighted ? s->weights : NULL,
                                     .toeplitz = toeplitz,
                                     .block = block,
                                     .nufft_tol = tol};
-    assert_ok(larmor_op_subspace_sense(s->maps, s->factors, &opts, &A));
+    larmor_op *A = MADE(larmor_op, larmor_op_subspace_sense(s->maps, s->factors, &opts, &made));
     assert_int_equal(larmor_subspace_uses_toeplitz(A), toeplitz > 0);
     return A;
 }
@@ -50,12 +49,6 @@ static larmor_array *random_array(larmor_dtype dtype, larmor_shape shape, uint64
     HEAP cplx *values = random_values(larmor_shape_count(shape), seed);
     larmor_array *x = complex_array(dtype, shape, values);
     return x;
-}
-
-static double apart(const larmor_array *a, const larmor_array *b)
-{
-    HEAP cplx *x = values_of(a), *y = values_of(b);
-    return difference(x, y, larmor_array_count(a));
 }
 
 /* y(:, r, :) of each readout is that of SENSE of its frame, sum_k basis(frame, k) x_k. */
@@ -99,9 +92,7 @@ TEST(the_adjoint_is_exact_and_the_normal_map_is_that_after_the_forward_map)
         OWNED(larmor_array) *x = random_array(dtype, s.images, 6), *z = zeros(dtype, s.images),
                             *w = zeros(dtype, s.images);
         OWNED(larmor_array) *y = zeros(dtype, larmor_op_out_shape(A));
-        double error;
-        assert_ok(larmor_op_adjoint_error(A, 7, &error));
-        assert_at_most(error, in_double ? 1e-13 : 2e-6);
+        assert_at_most(adjoint_error(A, 7), in_double ? 1e-13 : 2e-6);
         assert_ok(larmor_op_normal(A, x, z));
         assert_ok(larmor_op_forward(A, x, y));
         assert_ok(larmor_op_adjoint(A, y, w));
@@ -155,8 +146,7 @@ TEST(with_off_resonance_it_is_the_sum_with_the_phase_of_the_field)
             }
         }
         assert_ok(larmor_op_forward(A, x, y));
-        HEAP cplx *got = values_of(y);
-        assert_at_most(difference(got, expected, M * COILS), 2e-5);
+        assert_at_most(away(y, expected, M * COILS), 2e-5);
         larmor_segments_free(f.segments);
     }
 }
@@ -168,7 +158,6 @@ TEST(with_off_resonance_the_normal_map_is_the_adjoint_after_the_forward_map)
         const larmor_dtype dtype = in_double ? LARMOR_C128 : LARMOR_C64;
         OWNED(scan) s = scan_of(dtype, solid ? LARMOR_SHAPE(5, 6, 4) : LARMOR_SHAPE(9, 8), is_complex);
         field f = field_of(&s, 1e-4);
-        double error;
         const larmor_sense_opts opts = {.traj = s.traj,
                                         .weights = weighted ? s.weights : NULL,
                                         .toeplitz = 1,
@@ -177,8 +166,7 @@ TEST(with_off_resonance_the_normal_map_is_the_adjoint_after_the_forward_map)
                                         .off_resonance = f.segments};
         OWN(larmor_op, *A, larmor_op_subspace_sense(s.maps, s.factors, &opts, &A));
         assert_true(larmor_subspace_uses_toeplitz(A));
-        assert_ok(larmor_op_adjoint_error(A, 7, &error));
-        assert_at_most(error, in_double ? 1e-13 : 4e-6);
+        assert_at_most(adjoint_error(A, 7), in_double ? 1e-13 : 4e-6);
         if (!(normal_apart(A) <= 5e-4)) fail_msg("case %d: %.2e", c, normal_apart(A));
         larmor_segments_free(f.segments);
     }
@@ -190,11 +178,10 @@ TEST(what_does_not_fit_is_refused)
     const larmor_sense_opts opts = {.traj = s.traj};
     OWNED(larmor_array) *other = zeros(LARMOR_F32, LARMOR_SHAPE(SAMPLES, READOUTS + 1, RANK));
     larmor_array *many = zeros(LARMOR_F32, LARMOR_SHAPE(SAMPLES, READOUTS, 33)), *factors;
-    larmor_op *A;
-    assert_refused(larmor_op_subspace_sense(s.maps, other, &opts, &A), LARMOR_ERR_SHAPE, "factors");
-    assert_refused(larmor_op_subspace_sense(s.maps, many, &opts, &A), LARMOR_ERR_ARG, "33 coefficients");
-    assert_refused(larmor_op_subspace_sense(s.maps, NULL, &opts, &A), LARMOR_ERR_ARG, "are needed");
-    assert_null(A);
+    assert_none_made(larmor_op, larmor_op_subspace_sense(s.maps, other, &opts, &made), LARMOR_ERR_SHAPE, "factors");
+    assert_none_made(larmor_op, larmor_op_subspace_sense(s.maps, many, &opts, &made), LARMOR_ERR_ARG,
+                     "33 coefficients");
+    assert_none_made(larmor_op, larmor_op_subspace_sense(s.maps, NULL, &opts, &made), LARMOR_ERR_ARG, "are needed");
     const int wrong[2] = {0, FRAMES};
     assert_refused(larmor_basis_factors(s.basis, wrong, 2, 1, dev, LARMOR_C64, &factors), LARMOR_ERR_ARG,
                    "readout 1 is of frame 4, the basis has 4");

@@ -15,9 +15,7 @@ typedef struct scene {
 
 static larmor_array *upload(const double *values, larmor_shape shape)
 {
-    larmor_array *x;
-    assert_ok(larmor_array_upload(dev, LARMOR_F64, shape, LARMOR_F64, values, &x));
-    return x;
+    return MADE(larmor_array, larmor_array_upload(dev, LARMOR_F64, shape, LARMOR_F64, values, &made));
 }
 
 static void make_scene(scene *s, larmor_nufft_opts opts)
@@ -39,20 +37,16 @@ static void make_scene(scene *s, larmor_nufft_opts opts)
 /* Points first .. end - 1. */
 static larmor_op *slabs_of(const scene *s, int first, int end, int weighted)
 {
-    larmor_op *N;
     OWNED(larmor_array) *traj = upload(s->k + 3 * first, LARMOR_SHAPE(3, end - first));
     OWNED(larmor_array) *weights = weighted ? upload(s->w + first, LARMOR_SHAPE(end - first)) : NULL;
-    assert_ok(larmor_op_toeplitz_slabs(dev, ranks, &s->opts, traj, weights, &N));
-    return N;
+    return MADE(larmor_op, larmor_op_toeplitz_slabs(dev, ranks, &s->opts, traj, weights, &made));
 }
 
 static larmor_op *whole_of(const scene *s, int weighted)
 {
-    larmor_op *N;
     OWNED(larmor_array) *traj = upload(s->k, LARMOR_SHAPE(3, POINTS));
     OWNED(larmor_array) *weights = weighted ? upload(s->w, LARMOR_SHAPE(POINTS)) : NULL;
-    assert_ok(larmor_op_toeplitz(dev, &s->opts, traj, weights, &N));
-    return N;
+    return MADE(larmor_op, larmor_op_toeplitz(dev, &s->opts, traj, weights, &made));
 }
 
 /* to [planes of the slab, batch] <- from [planes, batch], in doubles */
@@ -67,27 +61,22 @@ static void cut(const scene *s, const double *from, double *to)
 
 static double *apply_whole(const scene *s, larmor_op *N)
 {
-    double *values;
     OWN(larmor_array, *y, larmor_array_create(dev, s->opts.dtype, larmor_array_shape(s->x), &y));
     assert_ok(larmor_op_forward(N, s->x, y));
-    assert_ok(larmor_array_download(y, LARMOR_C128, &values));
-    return values;
+    return MADE(double, larmor_array_download(y, LARMOR_C128, &made));
 }
 
 static double *apply_slab(const scene *s, larmor_op *N)
 {
     OWNED(larmor_array) *x, *y;
-    double *all, *values;
     const larmor_shape shape = larmor_op_in_shape(N);
     HEAP NEW(double, part, (size_t)larmor_shape_count(shape) * 2);
-    assert_ok(larmor_array_download(s->x, LARMOR_C128, &all));
+    OWN_MEMORY(double, *all, larmor_array_download(s->x, LARMOR_C128, &all));
     cut(s, all, part);
     assert_ok(larmor_array_upload(dev, s->opts.dtype, shape, LARMOR_C128, part, &x));
     assert_ok(larmor_array_create(dev, s->opts.dtype, shape, &y));
     assert_ok(larmor_op_forward(N, x, y));
-    assert_ok(larmor_array_download(y, LARMOR_C128, &values));
-    free(all);
-    return values;
+    return MADE(double, larmor_array_download(y, LARMOR_C128, &made));
 }
 
 /* The slab of the whole's result, to a tolerance that is relative to the whole; and the same bits again. */
@@ -131,9 +120,9 @@ TEST(slabs_convolve_as_the_whole_does)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         scene s;
         make_scene(&s, cases[i].opts);
-        larmor_op *N = slabs_of(&s, first, end, cases[i].weighted);
+        OWNED(larmor_op) *N = slabs_of(&s, first, end, cases[i].weighted);
         expect_whole(&s, N, cases[i].weighted, cases[i].tol);
-        LMR_FREE(N, s.x);
+        LMR_FREE(s.x);
     }
 }
 
@@ -142,9 +131,9 @@ TEST(all_points_may_be_on_one_rank)
     scene s;
     make_scene(&s, (larmor_nufft_opts){.ndim = 3, .modes = {9, 8, 7}, .tol = 1e-5, .dtype = LARMOR_C64});
     const int is_last = larmor_ranks_number(ranks) == larmor_ranks_count(ranks) - 1;
-    larmor_op *N = slabs_of(&s, 0, is_last ? POINTS : 0, 1);
+    OWNED(larmor_op) *N = slabs_of(&s, 0, is_last ? POINTS : 0, 1);
     expect_whole(&s, N, 1, 3e-6);
-    LMR_FREE(N, s.x);
+    LMR_FREE(s.x);
 }
 
 TEST(parts_follow_each_other)
@@ -166,11 +155,9 @@ TEST(what_one_rank_cannot_do_all_refuse_with_its_message)
     const double k[3] = {0, 0, 0};
     char message[64];
     OWNED(larmor_array) *traj = upload(k, LARMOR_SHAPE(3, 1));
-    larmor_op *N;
     snprintf(message, sizeof message, "rank %d: toeplitz: slabs: got ndim 2", n - 1);
-    assert_refused(larmor_op_toeplitz_slabs(dev, ranks, &opts, traj, NULL, &N), i ? LARMOR_STOPPED : LARMOR_ERR_ARG,
-                   message);
-    assert_null(N);
+    assert_none_made(larmor_op, larmor_op_toeplitz_slabs(dev, ranks, &opts, traj, NULL, &made),
+                     i ? LARMOR_STOPPED : LARMOR_ERR_ARG, message);
 }
 
 int main(void)

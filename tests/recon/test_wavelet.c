@@ -113,8 +113,7 @@ static cplx *direct(larmor_shape shape, larmor_wavelet_opts o, int64_t least, co
 
 static void expect(int p, const larmor_array *x, const cplx *expected)
 {
-    HEAP cplx *got = values_of(x);
-    assert_at_most(difference(got, expected, larmor_array_count(x)), limit[p]);
+    assert_at_most(away(x, expected, larmor_array_count(x)), limit[p]);
 }
 
 /* Even and odd sizes, one to three axes, between other dimensions, and several threads. */
@@ -140,9 +139,7 @@ enum { CASES = sizeof cases / sizeof *cases };
 
 static larmor_op *wavelet_of(int p, larmor_shape shape, larmor_wavelet_opts opts)
 {
-    larmor_op *W;
-    assert_ok(larmor_op_wavelet(dev, type[p], shape, &opts, &W));
-    return W;
+    return MADE(larmor_op, larmor_op_wavelet(dev, type[p], shape, &opts, &made));
 }
 
 TEST(coefficients_are_those_of_every_line_filtered_level_by_level)
@@ -170,9 +167,7 @@ TEST(the_adjoint_is_the_inverse_on_both_sides)
         HEAP cplx *x = random_values(larmor_shape_count(shape), 2);
         OWNED(larmor_array) *in = complex_array(type[p], shape, x);
         OWNED(larmor_array) *out = zeros(type[p], shape), *back = zeros(type[p], shape);
-        double error;
-        assert_ok(larmor_op_adjoint_error(W, 3, &error));
-        assert_at_most(error, limit[p]);
+        assert_at_most(adjoint_error(W, 3), limit[p]);
         assert_ok(larmor_op_forward(W, in, out));
         assert_ok(larmor_op_adjoint(W, out, back));
         expect(p, back, x);

@@ -15,9 +15,8 @@ static larmor_raw *scan; /* as it is stored */
 /* A scan of these options, stored and opened. */
 static inline void open_simulated(const larmor_simulation_opts *opts)
 {
-    larmor_output *out;
     OWN(larmor_simulation, *simulation, larmor_simulation_create(dev, opts, &simulation));
-    assert_ok(larmor_output_open(in_folder("scan.h5"), 1, &out));
+    larmor_output *out = MADE(larmor_output, larmor_output_open(in_folder("scan.h5"), 1, &made));
     assert_ok(larmor_simulation_save(simulation, out));
     larmor_output_free(out);
     assert_ok(larmor_raw_open(in_folder("scan.h5"), &(larmor_raw_opts){.as_stored = 1}, &scan));

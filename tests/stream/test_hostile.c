@@ -12,10 +12,10 @@ typedef struct bytes {
 /* What a client sends, as it is. */
 static void record(bytes *b)
 {
-    larmor_stream *to;
     FILE *f = fopen(in_folder("stream"), "w+b");
     assert_non_null(f);
-    assert_ok(larmor_stream_create(fileno(f), fileno(f), &(larmor_stream_opts){.keep_open = 1}, &to));
+    larmor_stream *to =
+        MADE(larmor_stream, larmor_stream_create(fileno(f), fileno(f), &(larmor_stream_opts){.keep_open = 1}, &made));
     send_text(to, LARMOR_MESSAGE_CONFIG_FILE, "larmor");
     send_text(to, LARMOR_MESSAGE_HEADER, larmor_raw_xml(scan));
     send_text(to, LARMOR_MESSAGE_TEXT, "{\"parameters\":{\"images\":\"slice\",\"pixels\":\"float\"}}");

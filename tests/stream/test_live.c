@@ -13,9 +13,8 @@ static int make_moving(void **state)
                                          .coils = COILS,
                                          .snr = 40};
     const int failed = make_folder(state);
-    larmor_output *out;
     OWN(larmor_simulation, *simulation, larmor_simulation_create(dev, &opts, &simulation));
-    assert_ok(larmor_output_open(in_folder("moving.h5"), 1, &out));
+    larmor_output *out = MADE(larmor_output, larmor_output_open(in_folder("moving.h5"), 1, &made));
     assert_ok(larmor_simulation_save(simulation, out));
     assert_ok(larmor_simulation_expect(simulation, &truth));
     larmor_output_free(out);
@@ -34,13 +33,11 @@ static int remove_moving(void **state)
 
 static larmor_live *open_live(larmor_live_opts opts)
 {
-    larmor_live *live;
     const char *xml = larmor_raw_xml(moving);
     opts.recon.size = sizeof opts.recon;
     if (!opts.recon.method) opts.recon.maps_method = "walsh";
     opts.recon.delays = LARMOR_DELAYS_OFF;
-    assert_ok(larmor_live_create(xml, (int64_t)strlen(xml), dev, &opts, &live));
-    return live;
+    return MADE(larmor_live, larmor_live_create(xml, (int64_t)strlen(xml), dev, &opts, &made));
 }
 
 static larmor_acquisition readout(int64_t i)

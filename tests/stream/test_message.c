@@ -308,13 +308,13 @@ WITH_ENDS(what_is_no_message_is_refused)
 WITH_ENDS(where_nobody_reads_sending_fails_without_a_signal)
 {
     int fd[2];
-    larmor_stream *pipe_end;
     larmor_stream_free(right);
     right = NULL;
     const larmor_message close_message = {.kind = LARMOR_MESSAGE_CLOSE};
     assert_refused(larmor_stream_send(left, &close_message), LARMOR_ERR_IO, "stream: the other side has gone.");
     assert_int_equal(pipe(fd), 0);
-    assert_ok(larmor_stream_create(fd[0], fd[1], &(larmor_stream_opts){.keep_open = 1}, &pipe_end));
+    larmor_stream *pipe_end =
+        MADE(larmor_stream, larmor_stream_create(fd[0], fd[1], &(larmor_stream_opts){.keep_open = 1}, &made));
     close(fd[0]);
     assert_refused(larmor_stream_send(pipe_end, &close_message), LARMOR_ERR_IO, "stream: the other side has gone.");
     larmor_stream_free(pipe_end);

@@ -123,11 +123,10 @@ WITH_SCAN(more_clients_than_sessions_wait_for_their_turn)
 WITH_SCAN(a_session_that_cannot_begin_is_told_and_closed)
 {
     served s;
-    larmor_stream *client;
     larmor_response got;
     serve(&s, "127.0.0.1:0", 1);
     atomic_store(&s.refuses, 1);
-    assert_ok(larmor_stream_connect(larmor_server_address(s.server), NULL, &client));
+    larmor_stream *client = MADE(larmor_stream, larmor_stream_connect(larmor_server_address(s.server), NULL, &made));
     assert_ok(larmor_stream_request(client, &(larmor_request){.raw = scan}, dev, &got));
     assert_true(got.failed && got.closed && !got.count);
     larmor_response_free(&got);
@@ -148,16 +147,15 @@ WITH_SCAN(a_server_that_stops_ends_its_sessions)
 WITH_SCAN(a_unix_socket_is_for_its_owner_and_goes_with_the_server)
 {
     served s;
-    struct stat made;
-    larmor_stream *client;
+    struct stat file;
     larmor_response got;
     larmor_server *second;
     const char *path = in_folder("socket");
     serve(&s, path, 2);
-    assert_int_equal(stat(path, &made), 0);
-    assert_true(S_ISSOCK(made.st_mode) && (made.st_mode & 0777) == 0600);
+    assert_int_equal(stat(path, &file), 0);
+    assert_true(S_ISSOCK(file.st_mode) && (file.st_mode & 0777) == 0600);
     assert_refused(larmor_server_create(path, NULL, &second), LARMOR_ERR_IO, "cannot listen there");
-    assert_ok(larmor_stream_connect(path, NULL, &client));
+    larmor_stream *client = MADE(larmor_stream, larmor_stream_connect(path, NULL, &made));
     assert_ok(larmor_stream_request(client, &(larmor_request){.raw = scan}, dev, &got));
     assert_int_equal(got.count, 4);
     larmor_response_free(&got);
@@ -168,7 +166,6 @@ WITH_SCAN(a_unix_socket_is_for_its_owner_and_goes_with_the_server)
 
 WITH_SCAN(the_socket_of_a_server_that_died_is_replaced_and_a_file_is_not)
 {
-    larmor_server *server;
     const char *path = in_folder("socket"), *file = in_folder("file");
     struct sockaddr_un {
         sa_family_t family;
@@ -178,7 +175,7 @@ WITH_SCAN(the_socket_of_a_server_that_died_is_replaced_and_a_file_is_not)
     const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
     assert_int_equal(bind(fd, (const struct sockaddr *)(const void *)&at, sizeof at), 0);
     close(fd);
-    assert_ok(larmor_server_create(path, NULL, &server));
+    larmor_server *server = MADE(larmor_server, larmor_server_create(path, NULL, &made));
     larmor_server_free(server);
     put_file(file, "x", 1);
     assert_refused(larmor_server_create(file, NULL, &server), LARMOR_ERR_IO, "cannot listen there");

@@ -223,14 +223,15 @@ WITH_SCAN(what_is_too_bright_for_the_scale_of_the_first_image_is_cut_off_with_a_
 /* Which of the file's acquisitions are read as they are stored. */
 WITH_SCAN(all_acquisitions_of_a_file_are_there_as_it_has_them)
 {
-    larmor_raw *used, *stored, *again;
+    larmor_raw *used, *again;
     larmor_acquisition a[3] = {acquisition(0), acquisition(1), acquisition(2)};
     static float zeros[2 * 64 * 2];
     a[1].flags |= LARMOR_ACQ_DUMMY;
     a[2].data = zeros; /* which is left out otherwise */
     const char *xml = larmor_raw_xml(scan);
     const int64_t bytes = (int64_t)strlen(xml);
-    assert_ok(larmor_raw_of_acquisitions(xml, bytes, a, 3, &(larmor_raw_opts){.as_stored = 1}, &stored));
+    OWN(larmor_raw, *stored,
+        larmor_raw_of_acquisitions(xml, bytes, a, 3, &(larmor_raw_opts){.as_stored = 1}, &stored));
     assert_int_equal(larmor_raw_describe(stored).acquisitions, 3);
     assert_int_equal(larmor_raw_describe(stored).groups, 0);
     for (int i = 0; i < 3; i++) {
@@ -241,7 +242,6 @@ WITH_SCAN(all_acquisitions_of_a_file_are_there_as_it_has_them)
         got.traj = a[i].traj;
         assert_memory_equal(&got, &a[i], sizeof got);
     }
-    larmor_raw_free(stored);
     assert_refused(larmor_raw_of_acquisitions(xml, bytes, a, 3, NULL, &used), LARMOR_ERR_FORMAT, "");
     a[1].samples = 65536;
     assert_refused(larmor_raw_of_acquisitions(xml, bytes, a, 3, NULL, &again), LARMOR_ERR_ARG, "acquisition 1: a");

@@ -44,10 +44,8 @@ static images bins_of(larmor_raw *raw, const larmor_bins_opts *bins)
 
 static images bins_of_file(void)
 {
-    larmor_raw *raw;
-    assert_ok(larmor_raw_open(in_folder("scan.h5"), NULL, &raw));
+    OWN(larmor_raw, *raw, larmor_raw_open(in_folder("scan.h5"), NULL, &raw));
     const images all = bins_of(raw, &two_by_two);
-    larmor_raw_free(raw);
     assert_int_equal(all.count, 4);
     return all;
 }

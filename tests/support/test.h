@@ -22,6 +22,14 @@
     HEAP type name;                                                                                                  \
     assert_ok(call)
 
+/* What a call makes, for others to end: return MADE(larmor_array, larmor_array_create(dev, dtype, shape, &made)); */
+#define MADE(type, call)                                                                                             \
+    ({                                                                                                               \
+        type *made;                                                                                                  \
+        assert_ok(call);                                                                                             \
+        made;                                                                                                        \
+    })
+
 /* Memory for so many: HEAP NEW(double, values, count); */
 #define NEW(type, name, count)                                                                                       \
     type *name = malloc((size_t)(count) * sizeof *(name) + 1);                                                       \
@@ -37,6 +45,14 @@
         if (got_st_ != (status)) fail_msg("%s: got %s, expected %s", #call, larmor_status_name(got_st_), #status);   \
         if (!strstr(larmor_last_error(), text))                                                                      \
             fail_msg("%s: message is\n  %s\nexpected in it\n  %s", #call, larmor_last_error(), text);                \
+    } while (0)
+
+/* The same of a call that makes something else, &made, which is NULL then whatever it was. */
+#define assert_none_made(type, call, status, text)                                                                   \
+    do {                                                                                                             \
+        type *made = (type *)1;                                                                                      \
+        assert_refused(call, status, text);                                                                          \
+        assert_null(made);                                                                                           \
     } while (0)
 
 /* value <= limit, both printed when not; false for NaN. */
@@ -88,6 +104,20 @@ static inline void *host_of(const larmor_array *x)
     assert_non_null(host);
     assert_ok(larmor_array_read(x, host, larmor_array_bytes(x)));
     return host;
+}
+
+static inline double norm_of(const larmor_array *x)
+{
+    double norm;
+    assert_ok(larmor_nrm2(x, &norm));
+    return norm;
+}
+
+static inline double adjoint_error(larmor_op *A, uint64_t seed)
+{
+    double error;
+    assert_ok(larmor_op_adjoint_error(A, seed, &error));
+    return error;
 }
 
 /* Of many cases of a law a few; all of them in NAME_all of tests/long.txt, which has LARMOR_TEST_ALL. */
