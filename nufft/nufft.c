@@ -313,6 +313,74 @@ larmor_status larmor_nufft_set_coordinates(larmor_nufft *handle, const larmor_ar
     return st;
 }
 
+/* ---- points whose coordinates are in another order, or scaled ---- */
+
+/* Coordinate d of a point is number order[d] of it times scale[d]. */
+typedef struct columns {
+    int ndim, order[3];
+    double scale[3];
+} columns;
+
+/* taken [ndim, count] f64 of the first points, as the plan takes them. */
+static larmor_status take_columns(const larmor_array *points, int64_t count, const columns *c, larmor_array **taken)
+{
+    const int64_t ndim = c->ndim;
+    LMR_OWN(larmor_array, part,
+            larmor_array_wrap(points->dev, points->dtype, LARMOR_SHAPE(ndim, count), lmr_mutable(points->data), NULL,
+                              NULL, &part));
+    LMR_OWN_MEMORY(double, from, larmor_array_download(part, LARMOR_F64, &from));
+    LMR_HEAP LMR_NEW(double, to, ndim *count);
+    for (int64_t j = 0; j < count; j++)
+        for (int64_t d = 0; d < ndim; d++) to[ndim * j + d] = from[ndim * j + c->order[d]] * c->scale[d];
+    return larmor_array_upload(points->dev, LARMOR_F64, LARMOR_SHAPE(ndim, count), LARMOR_F64, to, taken);
+}
+
+static larmor_status set_columns(larmor_nufft *handle, const larmor_array *points, const columns *c)
+{
+    const int ndim = c->ndim;
+    const size_t number = larmor_dtype_size(points->dtype);
+    lmr_nufft_source from = {.is_double = points->dtype == LARMOR_F64, .stride = ndim};
+    int64_t m;
+    int lattice;
+    LMR_TRY(lmr_nufft_expect_points(&handle->on, &handle->opts, "points", points, &m));
+    for (int d = 0; d < ndim; d++) {
+        from.first[d] = (const char *)points->data + number * (size_t)c->order[d];
+        from.factor[d] = c->scale[d];
+    }
+    LMR_OWN(larmor_array, some, take_columns(points, m < LMR_LATTICE ? m : LMR_LATTICE, c, &some));
+    LMR_TRY(lmr_survey_lattice(ndim, some, larmor_array_count(some) / ndim, &lattice));
+    return set_points(handle, NULL, &from, m, lattice);
+}
+
+larmor_status larmor_nufft_set_columns(larmor_nufft *handle, const larmor_array *points, const int *order,
+                                       const double *scale)
+{
+    LMR_REFUSE(!handle || !points, LARMOR_ERR_ARG, "larmor_nufft_set_columns: a plan and points are needed");
+    const larmor_nufft_opts *o = &handle->opts;
+    LMR_REFUSE(o->type == 3, LARMOR_ERR_ARG,
+               "larmor_nufft_set_columns: the plan is of type 3, which has targets, too");
+    columns c = {.ndim = o->ndim};
+    unsigned seen = 0;
+    for (int d = 0; d < o->ndim; d++) {
+        c.order[d] = order ? order[d] : d;
+        c.scale[d] = scale ? scale[d] : 1;
+        LMR_REFUSE(c.order[d] < 0 || c.order[d] >= o->ndim || seen >> c.order[d] & 1, LARMOR_ERR_ARG,
+                   "larmor_nufft_set_columns: order[%d] is %d, expected each of 0 to %d once", d, c.order[d],
+                   o->ndim - 1);
+        seen |= 1u << c.order[d];
+    }
+    if (o->effort || !lmr_nufft_plan_takes_coordinates(&handle->on, o)) {
+        int64_t m;
+        LMR_TRY(lmr_nufft_expect_points(&handle->on, o, "points", points, &m));
+        LMR_OWN(larmor_array, taken, take_columns(points, m, &c, &taken));
+        return larmor_nufft_set_points(handle, taken, NULL);
+    }
+    LMR_TRY(lmr_gate_enter(&handle->gate));
+    const larmor_status st = set_columns(handle, points, &c);
+    lmr_gate_leave(&handle->gate);
+    return st;
+}
+
 /* ---- execute ---- */
 
 /* A plan of type 2 alone has no full form, and neither has one from before the device was set to be repeatable. */

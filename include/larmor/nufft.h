@@ -151,6 +151,17 @@ LARMOR_API larmor_status larmor_nufft_join_coordinates(int ndim, const larmor_ar
 LARMOR_API larmor_status larmor_nufft_set_coordinates(larmor_nufft *plan, const larmor_array *const *coordinates,
                                                       const double *scale);
 
+/* larmor_nufft_set_points, for types 1 and 2, of points whose coordinates are in another order or unit, such as those
+ * of a row-major array of radians. A processor reads them where they lie; other devices, plans that are timed and
+ * plans without FFT copy them first.
+ *
+ * points  as of larmor_nufft_set_points: [ndim, ...] f32 or f64 on the plan's device.
+ * order   [ndim]: coordinate d is number order[d] of a point; NULL: as they are.
+ * scale   [ndim] factors of the coordinates; NULL: 1.
+ * Errors  LARMOR_ERR_ARG, for a plan of type 3, too, and those of larmor_nufft_set_points. */
+LARMOR_API larmor_status larmor_nufft_set_columns(larmor_nufft *plan, const larmor_array *points, const int *order,
+                                                  const double *scale);
+
 /* Run the plan: type 1 from values to modes, type 2 from modes to values, type 3 from values to values at the
  * targets; the input is not changed. On a GPU nothing is allocated and nothing waited for.
  *

@@ -172,6 +172,8 @@ class Plan(Made):
         scale = None
         if self.units == "radians" and self.kind != 3:
             scale = [n / (2 * math.pi) for n in self.modes]
+        if targets is None and self._takes_columns(points):
+            return self._set_columns(points, scale)
         ordered = reversed_points(points, self.ndim, scale)
         there = None
         if self.kind == 3:
@@ -188,6 +190,23 @@ class Plan(Made):
             to = ffi.NULL if there is None else _arrays.wrap(there, self.device)
             check(lib.larmor_nufft_set_points(self._plan, wrapped, to))
         self._targets = self.modes if there is None else tuple(there.shape[:-1])
+        self._values = tuple(points.shape[:-1])
+        self.points_set += 1
+        return self
+
+    def _takes_columns(self, points: Native) -> bool:
+        """Whether larmor reads the points where they lie."""
+        is_here = isinstance(points, np.ndarray) and points.dtype in (np.float32, np.float64)
+        has_axes = is_here and points.ndim > 0 and points.shape[-1] == self.ndim
+        return has_axes and self.kind != 3 and not self.device.is_gpu
+
+    def _set_columns(self, points: Native, scale: Sequence[float] | None) -> Plan:
+        order = list(range(self.ndim))[::-1]
+        factors = ffi.NULL if scale is None else ffi.new("double[]", [scale[d] for d in order])
+        with self.device.turn:
+            wrapped = _arrays.wrap(points, self.device)
+            check(lib.larmor_nufft_set_columns(self._plan, wrapped, ffi.new("int[]", order), factors))
+        self._targets = self.modes
         self._values = tuple(points.shape[:-1])
         self.points_set += 1
         return self

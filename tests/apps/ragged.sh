@@ -21,7 +21,7 @@ ragged() {
     right=$(nrmse moved.h5 --motion "$poses" $model)
     echo "# $name: at rest $best, moved with its model $right"
     at_most "$right" "$best" 1.1 "$name"
-    grep -qE 'noise [0-9.e-]+ a sample(, measured| at most)' log && ! grep -q 'noise 0 a sample' log || fail "$name: $(grep noise log)"
+    grep -qE 'noise [0-9.e-]+ a sample(, measured| at most|: samples beside)' log && ! grep -q 'noise 0 a sample' log || fail "$name: $(grep noise log)"
 }
 printf '%s\n' 0,0,0,0,0,0,0 28,8,-6,0,0,0,9 55,-6,12,0,0,0,-12 83,14,4,0,0,0,15 >poses.txt
 printf '%s\n' 0,0,0,0,0,0,0 150,12,-9,8,14,-6,17 >volume.txt

@@ -33,14 +33,11 @@ TEST(points_have_each_coordinate_times_its_factor)
 
 enum { SIDE = 24 };
 
-/* A transform of these points, or of coordinates that lie apart where points is NULL. */
-static double *transform(larmor_nufft *plan, const larmor_array *points, larmor_array *const *apart,
-                         const double *scale, int64_t count)
+/* A transform at the points that the plan has. */
+static double *transform_there(larmor_nufft *plan, int64_t count)
 {
     double numbers[2 * M], *found;
     for (int i = 0; i < 2 * M; i++) numbers[i] = cos(i);
-    assert_ok(points ? larmor_nufft_set_points(plan, points, NULL)
-                     : larmor_nufft_set_coordinates(plan, (const larmor_array *const *)apart, scale));
     OWN(larmor_array, *values, larmor_array_upload(dev, LARMOR_C128, LARMOR_SHAPE(M), LARMOR_C128, numbers, &values));
     OWN(larmor_array, *modes, larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(count), &modes));
     assert_ok(larmor_nufft_execute(plan, values, modes));
@@ -48,7 +45,28 @@ static double *transform(larmor_nufft *plan, const larmor_array *points, larmor_
     return found;
 }
 
-TEST(a_plan_takes_coordinates_that_lie_apart_as_it_takes_points)
+/* The same of these points, or of coordinates that lie apart where points is NULL. */
+static double *transform(larmor_nufft *plan, const larmor_array *points, larmor_array *const *apart,
+                         const double *scale, int64_t count)
+{
+    assert_ok(points ? larmor_nufft_set_points(plan, points, NULL)
+                     : larmor_nufft_set_coordinates(plan, (const larmor_array *const *)apart, scale));
+    return transform_there(plan, count);
+}
+
+/* The same of [ndim, M] with the last coordinate first, as a row-major array has it. */
+static double *transform_reversed(larmor_nufft *plan, int ndim, larmor_dtype dtype, double x[3][M],
+                                  const double *scale, int64_t count)
+{
+    static double mixed[3 * M];
+    const int order[3] = {ndim - 1, ndim - 2, 0};
+    for (int i = 0; i < ndim * M; i++) mixed[i] = x[ndim - 1 - i % ndim][i / ndim];
+    OWN(larmor_array, *points, larmor_array_upload(dev, dtype, LARMOR_SHAPE(ndim, M), LARMOR_F64, mixed, &points));
+    assert_ok(larmor_nufft_set_columns(plan, points, order, scale));
+    return transform_there(plan, count);
+}
+
+TEST(a_plan_takes_coordinates_that_lie_apart_or_in_another_order_as_it_takes_points)
 {
     static double x[3][M];
     const double scale[3] = {SIDE / 6.283185307179586, 0.75, -3};
@@ -71,11 +89,15 @@ TEST(a_plan_takes_coordinates_that_lie_apart_as_it_takes_points)
         larmor_nufft *plan = MADE(larmor_nufft, larmor_nufft_create(dev, &o, &made));
         HEAP double *a = transform(plan, points, apart, scale, count);
         HEAP double *b = transform(plan, NULL, apart, scale, count);
+        HEAP double *c = transform_reversed(plan, ndim, is_double ? LARMOR_F64 : LARMOR_F32, x, scale, count);
         /* a GPU adds in another order each time; timing may choose another width, which holds the tolerance */
         const double bound = i == 12 ? 1e-8 : 1e-10;
         double most = 0;
         for (int64_t k = 0; k < 2 * count; k++) most = fmax(most, fabs(a[k]));
-        for (int64_t k = 0; k < 2 * count; k++) assert_at_most(fabs(a[k] - b[k]), bound * most);
+        for (int64_t k = 0; k < 2 * count; k++) {
+            assert_at_most(fabs(a[k] - b[k]), bound * most);
+            assert_at_most(fabs(a[k] - c[k]), bound * most);
+        }
         larmor_nufft_free(plan);
         larmor_array_free(points);
         for (int d = 0; d < ndim; d++) larmor_array_free(apart[d]);
@@ -104,6 +126,11 @@ TEST(coordinates_that_are_refused_leave_the_plan_as_it_was)
                    "a plan is needed");
     assert_refused(larmor_nufft_set_coordinates(type3, (const larmor_array *[]){good, good}, NULL), LARMOR_ERR_ARG,
                    "type 3");
+    OWN(larmor_array, *pairs, larmor_array_reshape(bad, LARMOR_SHAPE(2, M / 2), &pairs));
+    assert_refused(larmor_nufft_set_columns(plan, pairs, NULL, NULL), LARMOR_ERR_NUMERIC, "point 1499 is not finite");
+    assert_refused(larmor_nufft_set_columns(plan, pairs, (const int[]){1, 1}, NULL), LARMOR_ERR_ARG,
+                   "larmor_nufft_set_columns: order[1] is 1, expected each of 0 to 1 once");
+    assert_refused(larmor_nufft_set_columns(type3, pairs, NULL, NULL), LARMOR_ERR_ARG, "type 3");
     for (int i = 0; i < 2 * M; i++) numbers[i] = cos(i);
     OWN(larmor_array, *values, larmor_array_upload(dev, LARMOR_C128, LARMOR_SHAPE(M), LARMOR_C128, numbers, &values));
     OWN(larmor_array, *modes, larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(SIDE * SIDE), &modes));
