@@ -316,8 +316,9 @@ static larmor_status check_whitening(larmor_source *source, const view *v, const
                  level);
     larmor_samples white = v->s;
     white.kspace = copy;
-    LMR_TRY(lmr_noise_scan_at_rim(&white, W, line, sizeof line));
-    if (*line) lmr_note(f, LARMOR_WARNING, "noise-scan", "%s", line);
+    const larmor_status compared = lmr_noise_scan_at_rim(&white, W, line, sizeof line);
+    if (compared == LARMOR_STOPPED) return compared;
+    if (!compared && *line) lmr_note(f, LARMOR_WARNING, "noise-scan", "%s", line);
     if (level > 5)
         lmr_note(f, LARMOR_NOTE, "noise-scan",
                  "the rim of k-space has %.3g times the noise that the noise scan predicts: signal, interference, or "

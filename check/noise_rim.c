@@ -37,13 +37,17 @@ static double squared_radius(const double *k, int64_t nd)
     return square;
 }
 
+/* What fills shorter readouts up lies at 1e6 (scan/ragged.c). */
+#define NOT_THERE 5e5
+
 /* How far samples reach along the axis that is shortest. */
 static double find_reach(const double *k, int64_t nd, int64_t count)
 {
     double least = INFINITY;
     for (int64_t d = 0; d < nd; d++) {
         double most = 0;
-        for (int64_t i = 0; i < count; i++) most = fmax(most, fabs(k[d + nd * i]));
+        for (int64_t i = 0; i < count; i++)
+            if (fabs(k[d + nd * i]) < NOT_THERE) most = fmax(most, fabs(k[d + nd * i]));
         if (most > 0) least = fmin(least, most);
     }
     return least;
@@ -58,7 +62,7 @@ static int64_t find_windows(const larmor_array *traj, const double *k, double fr
     for (int64_t i = 0; i < all; i++) {
         const double square = squared_radius(k + nd * i, nd);
         if (i % n == 0) inside = 0;
-        inside = square >= from * from ? inside + 1 : 0;
+        inside = square >= from * from && square < NOT_THERE * NOT_THERE ? inside + 1 : 0;
         if (inside < WINDOW) continue;
         inside = 0;
         if (first && found % every == 0) first[found / every] = i - WINDOW + 1;
@@ -203,6 +207,8 @@ larmor_status lmr_noise_scan_at_rim(const larmor_samples *samples, const larmor_
     LMR_HEAP LMR_NEW(double complex, C, d.coils *d.coils);
     LMR_TRY(read_colouring(W, d.coils, C));
     LMR_TRY(compare_coils(&d, C, &t));
+    for (int c = 0; c < d.coils; c++)
+        if (!(t.rim[c] > 0)) return LARMOR_OK; /* samples there were set to 0 */
     LMR_TRY(find_mixture(&d, C, &t, &level));
     return describe(&t, d.coils, level, line, room);
 }

@@ -225,19 +225,31 @@ static void take_inversion(const chooser *c, const lmr_calibration_survey *surve
             e, "coil maps: by nonlinear inversion, which needs no samples in the centre of k-space: there is a hole");
 }
 
-/* The samples of a spoke: of a few alone, where the source gives single ones. */
-static larmor_status look_at_spokes(const chooser *c, lmr_calibration_survey *survey)
+enum { FEW = 16 }; /* spokes of a volume whose samples are looked at */
+
+static larmor_status look_at_few(const chooser *c, double *spacing)
 {
     const larmor_source *source = c->job->facts->source;
+    const int64_t last = c->group.readouts - 1;
+    int64_t readout[FEW];
     larmor_encoding encoding;
     double encoded[3];
     LMR_FREED_BY(larmor_samples_free) larmor_samples few = {0};
-    if (!lmr_source_has_readouts(source)) return look(c, 0, survey);
-    const int64_t last = c->group.readouts - 1, readout[] = {0, last / 3, last / 2, last};
+    for (int64_t i = 0; i < FEW; i++) readout[i] = last * i / (FEW - 1);
     LMR_TRY(lmr_source_encoding(source, c->group.encoding, &encoding));
     lmr_maps_encoded(&encoding, c->grid, encoded);
-    LMR_TRY(lmr_source_readouts(source, c->index, readout, 4, c->grid, c->job->facts->dev, &few));
-    return few.traj ? lmr_maps_spacing(few.traj, encoded, &survey->spacing) : LARMOR_OK;
+    LMR_TRY(lmr_source_readouts(source, c->index, readout, FEW, c->grid, c->job->facts->dev, &few));
+    return few.traj ? lmr_maps_spacing(few.traj, encoded, spacing) : LARMOR_OK;
+}
+
+/* The samples of spokes: of a few alone, where the source gives single ones and maps come from the image's own. */
+static larmor_status look_at_spokes(const chooser *c, lmr_calibration_survey *survey)
+{
+    if (!lmr_source_has_readouts(c->job->facts->source) || c->job->facts->info.calibration) return look(c, 0, survey);
+    const larmor_status st = look_at_few(c, &survey->spacing);
+    if (!st || st == LARMOR_STOPPED) return st;
+    lmr_log(c->job->events, "coil maps: samples of spokes are not looked at before: %s", larmor_last_error());
+    return LARMOR_OK;
 }
 
 /* By ESPIRiT off the grid and where lines are missing, without a look at how many spokes there are: where their

@@ -260,6 +260,8 @@ larmor_status lmr_maps_spacing(const larmor_array *traj, const double encoded[3]
     const larmor_shape shape = larmor_array_shape(traj);
     const int64_t nd = shape.dim[0], n = shape.dim[1], points = larmor_array_count(traj) / nd;
     int64_t count = 0;
+    *spacing = 0;
+    if (points == n) return LARMOR_OK; /* all in one, as of arrays, may be in any order */
     LMR_HEAP LMR_NEW(float, step, points);
     LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
     for (int64_t i = 0; i + 1 < points; i++) {

@@ -36,7 +36,8 @@ void lmr_maps_radius(const lmr_job *job, larmor_shape image, const double encode
 /* The field of view that was encoded, as part of the image's. */
 void lmr_maps_encoded(const larmor_encoding *encoding, const larmor_grid *grid, double encoded[3]);
 
-/* The typical distance of the samples of a readout near the centre of k-space, in 1/FOV; 0 where there are none.
+/* The typical distance of the samples of a readout near the centre of k-space, in 1/FOV; 0 where there are none, or
+ * one readout alone.
  * encoded: as that of a task. */
 larmor_status lmr_maps_spacing(const larmor_array *traj, const double encoded[3], double *spacing);
 

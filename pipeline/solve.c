@@ -279,7 +279,7 @@ static larmor_status iterate(lmr_job *job, const lmr_frame *frames, int count, d
     if ((p.held.A && is_one_coil_full(job, frames, count)) || (frames->cartesian.on_grid && !is_full))
         result->choice.intensity = 0;
     result->preconditioned = p.C && job->facts->precondition >= 0;
-    if (!st && chosen && p.bound.is_most)
+    if (!st && chosen && p.bound.is_most && result->lambda_from != LARMOR_LAMBDA_NONE)
         lmr_weight_keep_part(job, frames, &p.bound, result->weight);
     else if (!st && result->lambda_from == LARMOR_LAMBDA_FROM_DATA)
         st = lmr_weight_keep(job, frames, count, p.A, p.noise, result);

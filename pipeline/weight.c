@@ -206,7 +206,8 @@ int lmr_weight_guess_holds(const lmr_job *job, const lmr_weight *known, const lm
     const larmor_lambda_from origin = origin_of(job, known, now);
     const int chosen = origin == LARMOR_LAMBDA_FROM_SCAN || origin == LARMOR_LAMBDA_FROM_DATA;
     if (origin != origin_of(job, guess, now) || is_alike(known, now) != is_alike(guess, now)) return 0;
-    if (chosen && (is_alike(known, now) || from == LARMOR_LAMBDA_FROM_SCAN) && !same_weight(known, guess)) return 0;
+    const int took_known = from == LARMOR_LAMBDA_FROM_SCAN || from == LARMOR_LAMBDA_UNPREDICTED;
+    if (chosen && (is_alike(known, now) || took_known) && !same_weight(known, guess)) return 0;
     return origin != LARMOR_LAMBDA_FROM_SCAN || part_of(known, now->contrast) == part_of(guess, now->contrast);
 }
 

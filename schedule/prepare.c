@@ -163,8 +163,8 @@ static larmor_status report_empty(larmor_recon *r, const int64_t got[5])
     if (empty)
         lmr_log(
             &r->events,
-            "coil maps: %s: %.2g %% of its voxels have less than a hundredth of the largest value, and images are "
-            "0 there",
+            "coil maps: %s: %.2g %% of its voxels have less than a hundredth of the largest value, where iterations "
+            "with a preconditioner leave images 0",
             r->settings.maps_name, 100 * (double)empty / (double)voxels);
     return LARMOR_OK;
 }
@@ -298,7 +298,7 @@ static larmor_status plan_memory(larmor_recon *r)
                                                                   : LARMOR_OK;
 }
 
-/* Before virtual coils are made of them. */
+/* Before virtual coils are made of them. What keeps it from looking is no fault of the scan. */
 static larmor_status check_noise_scan(larmor_recon *r)
 {
     lmr_job *job = &r->job;
@@ -310,8 +310,12 @@ static larmor_status check_noise_scan(larmor_recon *r)
     LMR_TRY(lmr_group_average(job, r->facts.lead, &samples, &made, &cartesian));
     const larmor_status st = lmr_noise_scan_at_rim(&samples, job->facts->whitening, line, sizeof line);
     lmr_samples_release(job, r->facts.lead, &samples, made, &cartesian);
-    if (!st && *line) lmr_warn(&r->events, "%s", line);
-    return st;
+    if (st == LARMOR_STOPPED) return st;
+    if (st)
+        lmr_log(&r->events, "noise scan: not compared with the rim of k-space: %s", larmor_last_error());
+    else if (*line)
+        lmr_warn(&r->events, "%s", line);
+    return LARMOR_OK;
 }
 
 /* Reading takes what no plan makes smaller, so that is refused before it. */

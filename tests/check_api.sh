@@ -33,11 +33,13 @@ report "declared but not in $library" "$(comm -23 "$work/names" "$work/shown")"
 report "in $library but not declared in include/larmor" "$(comm -13 "$work/names" "$work/shown")"
 report "without a comment in include/larmor" "$(awk '$2 == "bare" {print $1}' "$work/declared")"
 
-# Every function has a user that calls it or hands it on: the program, an example, or a file of the library other than its own.
-(cd "$root" && find apps bench examples finufft stream scan pipeline check schedule live noise gating physics core nufft recon fit io phantoms -name '*.[ch]' -o -name '*.cu' |
+# Every function has a user that calls it or hands it on: the program, an example, the Python package, or a file of the
+# library other than its own.
+(cd "$root" && find apps bench examples finufft stream scan pipeline check schedule live noise gating physics core nufft recon fit io phantoms python/larmor \
+    -name '*.[ch]' -o -name '*.cu' -o -name '*.py' |
     xargs awk '{ while (match($0, /larmor_[a-z0-9_]+[(),]/)) {
             name = substr($0, RSTART, RLENGTH - 1); $0 = substr($0, RSTART + RLENGTH)
-            if (FILENAME ~ /^(apps|bench|examples)/) files[name] = 2
+            if (FILENAME ~ /^(apps|bench|examples|python)/) files[name] = 2
             else if (!((FILENAME, name) in seen)) files[name]++
             seen[FILENAME, name] = 1 } }
         END { for (name in files) if (files[name] > 1) print name }') | sort >"$work/used"

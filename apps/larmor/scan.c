@@ -56,15 +56,33 @@ static int is_wanted(int only, int value)
     return only < 0 || only == value;
 }
 
+/* Of the encoding whose slices were excited together; 1: none were, or that is left out. */
+static larmor_status multiband_factor(const larmor_raw *raw, int *factor)
+{
+    const larmor_raw_info info = larmor_raw_describe(raw);
+    *factor = 1;
+    for (int i = 0; i < info.encodings && !info.multiband_left_out; i++) {
+        larmor_encoding e;
+        TRY(larmor_raw_encoding(raw, i, &e));
+        if (e.multiband.factor > *factor) *factor = e.multiband.factor;
+    }
+    return LARMOR_OK;
+}
+
 larmor_status scan_count(const larmor_raw *raw, const larmor_counters *only, int *images, int *slices)
 {
     const int groups = larmor_raw_describe(raw).groups;
     APP_HEAP unsigned char *known = calloc((size_t)larmor_raw_describe(raw).encodings + 1, UINT16_MAX + 1);
     larmor_group g;
     if (!known) return NO_MEMORY();
+    int factor;
+    TRY(multiband_factor(raw, &factor));
     *images = *slices = 0;
     for (int i = 0; i < groups; i++) {
+        larmor_encoding e;
         TRY(larmor_raw_group(raw, i, &g));
+        TRY(larmor_raw_encoding(raw, g.encoding, &e));
+        if (factor > 1 && e.multiband.factor != factor) continue; /* a reference */
         if ((only->encoding > 0 && only->encoding != g.encoding + 1) || !is_wanted(only->slice, g.slice) ||
             !is_wanted(only->contrast, g.contrast) || !is_wanted(only->phase, g.phase) ||
             !is_wanted(only->repetition, g.repetition) || !is_wanted(only->set, g.set))

@@ -411,14 +411,14 @@ LARMOR_API larmor_status larmor_clear_unseen(const larmor_array *maps, larmor_ar
 
 /* Of several sets of maps, [image..., coils, sets], m one of them:
  *
- * divide_by_energy  x_m <- x_m / max_m sum_c |s_cm|^2 of images [image..., sets]; 0 where that is at most a hundredth
- *                   of its maximum.
+ * divide_by_energy  x_m <- x_m / max_m sum_c |s_cm|^2 of images [image..., sets]; 0 where that is at most `least` of
+ *                   its maximum.
  * normalise         maps <- maps / sqrt(max_m sum_c |s_cm|^2): the strongest set has the energy 1 at each voxel.
  * join              joined [image...] <- sqrt(sum_c |sum_m s_cm x_m|^2 / max_m sum_c |s_cm|^2), the root sum of
  *                   squares of the coils' images. Of one set it is |x|, of orthogonal ones of the same energy the
  *                   root sum of squares of their images; how sets share them does not matter.
  * Errors            LARMOR_ERR_SHAPE. */
-LARMOR_API larmor_status larmor_sets_divide_by_energy(larmor_array *maps, larmor_array *x);
+LARMOR_API larmor_status larmor_sets_divide_by_energy(larmor_array *maps, double least, larmor_array *x);
 LARMOR_API larmor_status larmor_sets_normalise(larmor_array *maps);
 LARMOR_API larmor_status larmor_sets_join(larmor_array *maps, larmor_array *x, larmor_array *joined);
 

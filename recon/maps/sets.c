@@ -4,9 +4,6 @@
 #include "core/core.h"
 #include "recon/inputs.h"
 
-/* Of its maximum: where maps fade out, as by a soft crop, there is noise alone. */
-#define LEAST_ENERGY 1e-2
-
 /* maps [image..., coils, sets] of images of like's shape. */
 static larmor_status expect_sets(const char *who, const larmor_array *maps, const larmor_array *like)
 {
@@ -53,13 +50,13 @@ static larmor_status peak_power(larmor_array *maps, const larmor_array *like, in
     return LMR_HAND_ON(*e, power);
 }
 
-larmor_status larmor_sets_divide_by_energy(larmor_array *maps, larmor_array *x)
+larmor_status larmor_sets_divide_by_energy(larmor_array *maps, double least, larmor_array *x)
 {
     LMR_NEED(maps, x);
     const int64_t sets = maps->shape.dim[maps->shape.ndim - 1];
     LMR_OWN(larmor_array, first, one_set(x, 0, &first));
     LMR_TRY(expect_sets("divide by energy", maps, first));
-    LMR_OWN(larmor_array, factor, peak_power(maps, first, -2, LEAST_ENERGY, &factor));
+    LMR_OWN(larmor_array, factor, peak_power(maps, first, -2, least, &factor));
     for (int64_t m = 0; m < sets; m++) {
         LMR_OWN(larmor_array, image, one_set(x, m, &image));
         LMR_TRY(larmor_mul(factor, 0, image));
