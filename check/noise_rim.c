@@ -198,7 +198,7 @@ larmor_status lmr_noise_scan_at_rim(const larmor_samples *samples, const larmor_
 {
     LMR_OWNED(larmor_array) *kspace = NULL, *traj = NULL;
     LMR_FREED_BY(free_differences) differences d = {.count = 0};
-    LMR_FREED_BY(free_times) times t = {NULL};
+    LMR_FREED_BY(free_times) times t = {.rim = NULL};
     double level = 0;
     *line = 0;
     LMR_TRY(larmor_samples_align(samples, &kspace, &traj));

@@ -21,7 +21,7 @@
  * way out but `return lmr_hand_on(&s_made, larmor_op_create(...));`, where that has taken s. */
 #define LMR_MAKE(type, name, destroy)                                                                                \
     LMR_NEW_ZEROS(type, name, 1);                                                                                    \
-    LMR_FREED_BY(lmr_drop_made) lmr_made name##_made = {name, destroy}
+    LMR_FREED_BY(lmr_drop_made) __attribute__((unused)) lmr_made name##_made = {name, destroy}
 
 typedef struct lmr_made {
     void *self; /* NULL once another has it */

@@ -302,11 +302,11 @@ larmor_status lmr_weight_search(const lmr_job *job, const lmr_searched *p, const
 
 /* From one weight to the next. Not measured. */
 #define STEP_FACTOR 4.
-/* The weights in time that are tried lie between these, relative to that in space. With 64 the iterations stop far
- * from the solution: 3 times the error of 16 for a contrast agent, 25 spokes of 32 x 32 voxels a frame. */
-#define MIN_TIME_WEIGHT (1 / 64.)
+/* With a larger weight in time the iterations stop far from the solution: 64 has 3 times the error of 16 for a contrast
+ * agent, 25 spokes of 32 x 32 voxels a frame. */
 #define MAX_TIME_WEIGHT 16
-/* The same of one penalty to the first. With these next to nothing is left of one of them. */
+/* What is tried of a weight in time over that in space, and of one penalty to the first, lies between these. Beyond
+ * next to nothing is left of one of both. */
 #define MIN_RATIO (1 / 64.)
 #define MAX_RATIO 64
 /* Another weight in time has to lower the misfit by this part: smaller differences are of the noise. Tuned on 32
@@ -386,7 +386,6 @@ larmor_status lmr_weight_significance(const lmr_job *job, const larmor_choice *b
 /* Steps by this factor as long as the misfit falls. */
 static larmor_status descend(const lmr_job *job, const lmr_searched *p, int i, double factor, larmor_choice *best)
 {
-    const double low = i == TIME ? MIN_TIME_WEIGHT : MIN_RATIO;
     const double high = i == TIME ? MAX_TIME_WEIGHT : MAX_RATIO;
     /* a penalty beside the first has to earn its part, but not the lack of it */
     const double least_fall = i == TIME ? MIN_MISFIT_FALL : 0;
@@ -395,7 +394,7 @@ static larmor_status descend(const lmr_job *job, const lmr_searched *p, int i, d
         larmor_choice at = *best, next;
         double over;
         *coordinate(&at, i) *= factor;
-        if (*coordinate(&at, i) < low || *coordinate(&at, i) > high) break;
+        if (*coordinate(&at, i) < MIN_RATIO || *coordinate(&at, i) > high) break;
         LMR_TRY(search_weight(job, p, &at, &next));
         const double seconds = best->seconds + next.seconds;
         const int tried = best->tried + next.tried, iters = best->iters + next.iters;
