@@ -302,8 +302,8 @@ larmor_status lmr_weight_search(const lmr_job *job, const lmr_searched *p, const
 
 /* From one weight to the next. Not measured. */
 #define STEP_FACTOR 4.
-/* With a larger weight in time the iterations stop far from the solution: 64 has 3 times the error of 16 for a contrast
- * agent, 25 spokes of 32 x 32 voxels a frame. */
+/* With a larger weight in time the iterations stop far from the solution: 64 has 3 times the error of 16 for a
+ * contrast agent, 25 spokes of 32 x 32 voxels a frame. */
 #define MAX_TIME_WEIGHT 16
 /* What is tried of a weight in time over that in space, and of one penalty to the first, lies between these. Beyond
  * next to nothing is left of one of both. */
