@@ -6,6 +6,7 @@
 #include "recon/bytes.h"
 #include "recon/ops/ops.h"
 #include "recon/slabs/slabs.h"
+#include "recon/slabs/toeplitz_residues.h"
 
 static larmor_nufft_opts nufft_of(const int64_t modes[3], double tol, larmor_dtype dtype)
 {
@@ -121,6 +122,8 @@ static larmor_status toeplitz_bytes(const larmor_device *dev, const larmor_probl
     LMR_TRY(lmr_toeplitz_choose_psf(tol > 0 ? tol : 1e-5, &psf));
     psf.type = 1;
     psf.batch = 0;
+    if (ranks <= LMR_MOST_RESIDUES)
+        return lmr_toeplitz_residues_bytes(dev, ranks, n, p->dtype, &psf, p->samples, making, held);
     psf.modes[2] = largest(most, lmr_slab_pieces(most));
     LMR_TRY(lmr_bytes_add_nufft(dev, &psf, p->samples, &nufft));
     const double lag = 16 * (double)modes[0] * (double)modes[1], own = lag * (double)most;

@@ -12,6 +12,7 @@
 #include "recon/slabs/lags.h"
 #include "recon/slabs/slab_transpose.h"
 #include "recon/slabs/slabs.h"
+#include "recon/slabs/toeplitz_residues.h"
 #include "recon/sparse.h"
 
 /* ---- the stages ---- */
@@ -295,38 +296,44 @@ static larmor_status begin(larmor_device *dev, larmor_ranks *ranks, const larmor
     return larmor_array_create(dev, lmr_real_of(dtype), LARMOR_SHAPE(cells[2], lines), &n->spectrum);
 }
 
-larmor_status larmor_op_toeplitz_slabs(larmor_device *dev, larmor_ranks *ranks, const larmor_nufft_opts *opts,
-                                       const larmor_array *traj, const larmor_array *weights, larmor_op **N)
+/* Of more ranks than convolve by residues. */
+static larmor_status by_transposes(larmor_device *dev, larmor_ranks *ranks, const larmor_nufft_opts *opts,
+                                   const larmor_nufft_opts *psf, const larmor_array *traj,
+                                   const larmor_array *weights, larmor_op **N)
 {
     static const larmor_op_impl impl = {"toeplitz-slabs", apply, apply, NULL, destroy};
-    LMR_NEED_OUT(N, ranks);
-    larmor_status st = check_arguments(dev, ranks, opts, traj, weights);
-    slabs *n = calloc(1, sizeof *n);
-    if (!st && !n) st = LMR_NO_MEMORY();
-    LMR_OR(done, lmr_ranks_agree(ranks, st, NULL, NULL));
     const larmor_dtype dtype = lmr_precision(opts->dtype) == LMR_F64 ? LARMOR_C128 : LARMOR_C64;
-    larmor_nufft_opts psf = {.type = 1,
-                             .ndim = 3,
-                             .modes = {2 * opts->modes[0], 2 * opts->modes[1], 2 * opts->modes[2]},
-                             .sign = opts->sign > 0 ? -1 : 1,
-                             .dtype = LARMOR_C128};
+    slabs *n = calloc(1, sizeof *n);
     int64_t cells[3];
+    larmor_status st = n ? LARMOR_OK : LMR_NO_MEMORY();
     for (int d = 0; d < 3; d++) cells[d] = lmr_nufft_good_size(2 * opts->modes[d]);
-    n->s.dev = lmr_device_ref(dev);
-    n->batch = opts->batch ? opts->batch : 1;
-    st = lmr_toeplitz_choose_psf(opts->tol > 0 ? opts->tol : 1e-5, &psf);
+    if (n) n->s.dev = lmr_device_ref(dev);
+    if (n) n->batch = opts->batch ? opts->batch : 1;
     if (!st) st = begin(dev, ranks, opts, dtype, cells, n);
     LMR_OR(done, lmr_ranks_agree(ranks, st, NULL, NULL));
-    LMR_OR(done, make_spectrum(n, ranks, &psf, opts->modes, cells, traj, weights));
+    LMR_OR(done, make_spectrum(n, ranks, psf, opts->modes, cells, traj, weights));
     st = make_stages(dev, ranks, dtype, opts->modes, cells, lmr_slab_lines(dev), n->ones, &n->s);
     LMR_OR(done, lmr_ranks_agree(ranks, st, NULL, NULL));
     larmor_shape shape = LARMOR_SHAPE(opts->modes[0], opts->modes[1], n->s.transpose.own_planes);
     if (opts->batch) shape = larmor_shape_append(shape, opts->batch);
     st = larmor_op_create(dev, &impl, n, dtype, shape, shape, N);
 done:
-    if (st && n && n->s.dev)
-        destroy(n);
-    else if (st)
-        free(n);
+    if (st && n) destroy(n);
     return st;
+}
+
+larmor_status larmor_op_toeplitz_slabs(larmor_device *dev, larmor_ranks *ranks, const larmor_nufft_opts *opts,
+                                       const larmor_array *traj, const larmor_array *weights, larmor_op **N)
+{
+    LMR_NEED_OUT(N, ranks);
+    larmor_nufft_opts psf = {.type = 1, .ndim = 3, .dtype = LARMOR_C128};
+    larmor_status st = check_arguments(dev, ranks, opts, traj, weights);
+    if (!st) {
+        for (int d = 0; d < 3; d++) psf.modes[d] = 2 * opts->modes[d];
+        psf.sign = opts->sign > 0 ? -1 : 1;
+        st = lmr_toeplitz_choose_psf(opts->tol > 0 ? opts->tol : 1e-5, &psf);
+    }
+    LMR_TRY(lmr_ranks_agree(ranks, st, NULL, NULL));
+    if (ranks->count > LMR_MOST_RESIDUES) return by_transposes(dev, ranks, opts, &psf, traj, weights, N);
+    return lmr_toeplitz_residues(dev, ranks, opts, &psf, traj, weights, N);
 }
