@@ -10,6 +10,7 @@ typedef struct lmr_caches {
     struct lmr_trajectory_cache *trajectories; /* of trajectories, NULL: nothing is kept */
     struct lmr_operator_cache *last_operator;  /* the operator of the last image, or NULL */
     struct lmr_sample_cache *samples;          /* samples that are read again, or NULL */
+    struct lmr_slab_middle *centre;            /* of k-space of a volume in slabs, or NULL */
     int keep_samples; /* 1: memory is not limited, so that samples may stay that are looked at */
 } lmr_caches;
 

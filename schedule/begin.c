@@ -9,6 +9,7 @@
 #include "schedule/devices.h"
 #include "schedule/fallback.h"
 #include "schedule/prepare.h"
+#include "schedule/slab_samples.h"
 #include "schedule/slab_threads.h"
 
 void lmr_recon_clear(larmor_recon *r)
@@ -22,6 +23,7 @@ void lmr_recon_clear(larmor_recon *r)
     if (r->facts.dev && r->facts.dev->ranks == r->settings.opts.ranks) r->facts.dev->ranks = NULL;
     lmr_caches_close(&r->caches);
     lmr_sample_cache_clear(&r->caches);
+    lmr_slab_forget_centre(&r->caches);
     lmr_found_free(&r->job.found);
     lmr_scan_facts_free(&r->facts);
     lmr_settings_free(&r->settings);

@@ -9,6 +9,9 @@ typedef struct lmr_fingerprints { /* hashes of what the images follow from */
 
 larmor_status lmr_fingerprints_of(const larmor_recon *r, lmr_fingerprints *f);
 
+/* What the memory that is free decides, beside what follows from the scan: each image's grid, and delays. */
+uint64_t lmr_fingerprint_of_plan(const larmor_recon *r);
+
 /* A series that was begun. */
 typedef struct lmr_unfinished {
     int series;                 /* -1: there is none */

@@ -12,8 +12,7 @@ static larmor_status hash_arrays(larmor_recon_opts o, uint64_t *hash)
     return LARMOR_OK;
 }
 
-/* What the memory that is free decides, beside what follows from the scan: each image's grid, and delays. */
-static uint64_t hash_plan(const larmor_recon *r)
+uint64_t lmr_fingerprint_of_plan(const larmor_recon *r)
 {
     const lmr_job *job = &r->job;
     const int64_t choices[] = {job->facts->block,     job->facts->toeplitz, job->facts->precondition,
@@ -33,7 +32,7 @@ static uint64_t hash_plan(const larmor_recon *r)
 
 larmor_status lmr_fingerprints_of(const larmor_recon *r, lmr_fingerprints *f)
 {
-    f->plan = hash_plan(r);
+    f->plan = lmr_fingerprint_of_plan(r);
     LMR_TRY(lmr_source_fingerprint(r->facts.source, &f->scan));
     LMR_TRY(hash_arrays(r->settings.opts, &f->options));
     lmr_settings_hash(&r->settings.opts, &f->options);

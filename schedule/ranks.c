@@ -1,6 +1,7 @@
 /* Series that other processes compute: rank 0 sends orders, the others answer. All ranks run one program on
  * machines of one kind, so that structs travel as they are; lmr_ranks_agree has compared their sizes.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "core/ranks/ranks.h"
 #include "core/core.h"
 #include "schedule/checkpoint.h"
 #include "schedule/slab_run.h"
@@ -222,13 +223,18 @@ static larmor_status serve(lmr_devices *d)
     }
 }
 
+/* Threads have one source and the same options. */
 static larmor_status agree(const larmor_recon *r, larmor_ranks *ranks)
 {
     lmr_fingerprints f = {0};
-    larmor_status st = larmor_device_members(r->facts.dev)
-                           ? LMR_FAIL(LARMOR_ERR_ARG, "ranks: one device for each rank expected, got %s",
-                                      larmor_device_spec(r->facts.dev))
-                           : lmr_fingerprints_of(r, &f);
+    larmor_status st = LARMOR_OK;
+    if (larmor_device_members(r->facts.dev))
+        st = LMR_FAIL(LARMOR_ERR_ARG, "ranks: one device for each rank expected, got %s",
+                      larmor_device_spec(r->facts.dev));
+    else if (ranks->by == &lmr_thread_transport)
+        f.plan = lmr_fingerprint_of_plan(r);
+    else
+        st = lmr_fingerprints_of(r, &f);
     const uint64_t coils = r->facts.dev->ranks != NULL, slabs = r->facts.slabs != NULL;
     const uint64_t same[3] = {f.scan, f.options,
                               f.plan ^ (sizeof(answer) << 32) ^ sizeof(order) ^ coils << 63 ^ slabs << 62};

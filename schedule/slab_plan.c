@@ -112,7 +112,8 @@ static larmor_status slab_bytes(const lmr_job *job, const lmr_plan *plan, int co
     LMR_TRY(maps_bytes(job, &g, &s.p, centre, planes, &maps));
     LMR_TRY(solving_bytes(job, plan, &s, &solving));
     const double coils = job->facts->coils, all = job->facts->info.coils;
-    const double reading = (8 * all + 8 * coils) * s.samples;
+    const double kept = coils > 1 ? (8 * coils + 24) * (double)centre : 0; /* of k-space, for the maps */
+    const double reading = (8 * all + 8 * coils) * s.samples + kept;
     const double held = (8 * coils + 24) * s.samples + 8 * s.voxels * coils + 2 * LMR_STAGE;
     *bytes = held + most(reading, most(maps, solving + 16 * s.voxels));
     return LARMOR_OK;
@@ -275,7 +276,10 @@ larmor_status lmr_slabs_keep_more(const larmor_recon *r, int *more)
     if (members) facts.dev = larmor_device_member(r->facts.dev, 0);
     const int ranks = members ? members : larmor_ranks_count(r->settings.opts.ranks);
     LMR_TRY(would_fit(r, &job, ranks, more));
-    if (*more || !lmr_maps_give_way(&job)) return LARMOR_OK;
-    facts.maps_method = lmr_maps_method_of("walsh");
-    return would_fit(r, &job, ranks, more);
+    if (!*more && lmr_maps_give_way(&job)) {
+        facts.maps_method = lmr_maps_method_of("walsh");
+        LMR_TRY(would_fit(r, &job, ranks, more));
+    }
+    if (!*more) lmr_slab_forget_centre(r->job.caches);
+    return LARMOR_OK;
 }

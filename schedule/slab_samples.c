@@ -7,7 +7,8 @@
 #include "scan/compress.h"
 #include "scan/trajectory.h"
 
-enum { READ_TOGETHER = 1 << 22 }; /* bytes of samples that are read at a time where all are looked at */
+/* Bytes of samples that are read at a time where all are looked at; a GPU waits for its copies each time. */
+enum { READ_TOGETHER = 1 << 22, READ_TOGETHER_GPU = 1 << 25 };
 
 /* ---- readouts ---- */
 
@@ -75,7 +76,6 @@ larmor_status lmr_slab_some(lmr_job *job, int index, int64_t bytes, larmor_sampl
 typedef struct middle {
     double radius[3]; /* in 1/FOV */
     int64_t count, room, coils;
-    int keeps;             /* 0: they are counted alone */
     int measures;          /* 1: the noise of all samples is measured, lot by lot: */
     double noise, samples; /* the squares of its deviation times the samples, and these */
     float *values;         /* [coils, room, 2] */
@@ -84,6 +84,19 @@ typedef struct middle {
 
 LMR_FREES(free_centre, middle, values, points)
 
+/* That of the plan, of samples that no scale was chosen for yet. */
+struct lmr_slab_middle {
+    int index; /* of the group */
+    middle c;
+};
+
+void lmr_slab_forget_centre(lmr_caches *caches)
+{
+    if (caches->centre) free_centre(&caches->centre->c);
+    free(caches->centre);
+    caches->centre = NULL;
+}
+
 static int is_inside(const double *k, const double radius[3])
 {
     double square = 0;
@@ -91,18 +104,33 @@ static int is_inside(const double *k, const double radius[3])
     return square < 1;
 }
 
+/* To [coils, room]. */
+static larmor_status change_room(middle *c, int64_t room)
+{
+    const size_t each = 2 * sizeof *c->values;
+    LMR_HEAP float *values = malloc(each * (size_t)(room * c->coils) + 1);
+    double *points = values ? realloc(c->points, 3 * sizeof *points * (size_t)room + 1) : NULL;
+    if (!points) return LMR_NO_MEMORY();
+    c->points = points;
+    for (int64_t j = 0; j < c->coils && c->count; j++)
+        memcpy(values + 2 * j * room, c->values + 2 * j * c->room, each * (size_t)c->count);
+    float *const before = c->values;
+    c->values = values;
+    c->room = room;
+    values = before;
+    return LARMOR_OK;
+}
+
 /* Those of one lot of readouts. */
 static larmor_status add_inside(const larmor_samples *samples, middle *c)
 {
     const int64_t m = larmor_array_count(samples->traj) / 3;
-    LMR_HEAP float *values = NULL;
     LMR_OWN_MEMORY(double, k, larmor_array_download(samples->traj, LARMOR_F64, &k));
-    if (c->keeps) LMR_TRY(larmor_array_download(samples->kspace, LARMOR_C64, &values));
+    LMR_OWN_MEMORY(float, values, larmor_array_download(samples->kspace, LARMOR_C64, &values));
     for (int64_t i = 0; i < m; i++) {
         if (!is_inside(k + 3 * i, c->radius)) continue;
+        if (c->count == c->room) LMR_TRY(change_room(c, 2 * c->room + m));
         const int64_t at = c->count++;
-        if (!c->keeps) continue;
-        LMR_REFUSE(at >= c->room, LARMOR_ERR_FORMAT, "slabs: the source gives other samples again");
         memcpy(c->points + 3 * at, k + 3 * i, 3 * sizeof *k);
         for (int64_t j = 0; j < c->coils; j++)
             memcpy(c->values + 2 * (j * c->room + at), values + 2 * (j * m + i), 2 * sizeof *values);
@@ -123,16 +151,18 @@ static larmor_status add_noise(const larmor_samples *samples, middle *c)
 int64_t lmr_slab_lot(const lmr_job *job, const larmor_group *g)
 {
     const int64_t longest = g->samples > 0 ? g->samples : 1;
-    const int64_t lot = READ_TOGETHER / (longest * (8 * (int64_t)job->facts->info.coils + 24));
+    const int64_t most = lmr_device_is_processor(job->facts->dev) ? READ_TOGETHER : READ_TOGETHER_GPU;
+    const int64_t lot = most / (longest * (8 * (int64_t)job->facts->info.coils + 24));
     return lot > 0 ? lot : 1;
 }
 
-static larmor_status look_at_centre(lmr_job *job, int index, middle *c)
+/* All that c asks for, which is to be freed in either case. */
+static larmor_status read_centre(lmr_job *job, int index, middle *c)
 {
     larmor_group g;
     LMR_TRY(lmr_source_group(job->facts->source, index, &g));
     const int64_t lot = lmr_slab_lot(job, &g);
-    c->count = 0;
+    c->coils = job->facts->coils;
     for (int64_t first = 0; first < g.readouts; first += lot) {
         const int64_t count = g.readouts - first < lot ? g.readouts - first : lot;
         larmor_samples samples;
@@ -143,7 +173,7 @@ static larmor_status look_at_centre(lmr_job *job, int index, middle *c)
         larmor_samples_free(&samples);
         LMR_TRY(st);
     }
-    return LARMOR_OK;
+    return change_room(c, c->count);
 }
 
 /* What the maps of a group are found from, without its samples. */
@@ -159,30 +189,39 @@ static larmor_status begin_task(lmr_job *job, int index, lmr_maps_task *task)
     return LARMOR_OK;
 }
 
+static int same_radius(const double a[3], const double b[3])
+{
+    return a[0] == b[0] && a[1] == b[1] && a[2] == b[2];
+}
+
+/* 1 if the plan has found it. */
+static int has_centre(const lmr_job *job, int index, const double radius[3])
+{
+    const struct lmr_slab_middle *known = job->caches->centre;
+    return known && known->index == index && known->c.coils == job->facts->coils &&
+           same_radius(known->c.radius, radius);
+}
+
 larmor_status lmr_slab_count_centre(const lmr_job *job, int index, int64_t *count)
 {
     lmr_job look = *job;
-    middle c = {.coils = look.facts->coils};
+    double radius[3];
     lmr_maps_task task;
     look.found.scale = 1;
     LMR_TRY(begin_task(&look, index, &task));
-    lmr_maps_radius(job, task.image, task.encoded, c.radius);
-    LMR_TRY(look_at_centre(&look, index, &c));
-    *count = c.count;
+    lmr_maps_radius(job, task.image, task.encoded, radius);
+    if (!has_centre(job, index, radius)) {
+        lmr_slab_forget_centre(job->caches);
+        LMR_NEW_ZEROS(struct lmr_slab_middle, found, 1);
+        job->caches->centre = found;
+        found->index = index;
+        memcpy(found->c.radius, radius, sizeof radius);
+        const larmor_status st = read_centre(&look, index, &found->c);
+        if (st) lmr_slab_forget_centre(job->caches);
+        LMR_TRY(st);
+    }
+    *count = job->caches->centre->c.count;
     return LARMOR_OK;
-}
-
-/* Allocates room for all points and fills it. */
-static larmor_status read_centre(lmr_job *job, int index, middle *c)
-{
-    c->coils = job->facts->coils;
-    LMR_TRY(look_at_centre(job, index, c));
-    c->room = c->count;
-    c->keeps = 1;
-    c->measures = 0;
-    c->values = malloc(2 * sizeof *c->values * (size_t)(c->room * c->coils) + 1);
-    c->points = malloc(3 * sizeof *c->points * (size_t)c->room + 1);
-    return c->values && c->points ? look_at_centre(job, index, c) : LMR_NO_MEMORY();
 }
 
 /* On the device; c is cleared but for its numbers. */
@@ -210,15 +249,25 @@ larmor_status lmr_slab_centre(lmr_job *job, int index, int64_t radius, larmor_ar
 
 /* ---- maps ---- */
 
+/* That which the plan has found, where samples keep their scale; c has the radius. */
+static larmor_status take_centre(lmr_job *job, int index, middle *c)
+{
+    if (job->found.scale != 1 || !has_centre(job, index, c->radius)) return read_centre(job, index, c);
+    *c = job->caches->centre->c;
+    job->caches->centre->c = (middle){.count = 0};
+    lmr_slab_forget_centre(job->caches);
+    return LARMOR_OK;
+}
+
 /* Of this rank's planes, as the whole volume has them. */
 static larmor_status find_maps(lmr_job *job, int index, int64_t first, int64_t planes)
 {
     LMR_FREED_BY(larmor_samples_free) larmor_samples samples = {0};
-    LMR_FREED_BY(free_centre) middle c = {.keeps = 0};
+    LMR_FREED_BY(free_centre) middle c = {.count = 0};
     lmr_maps_task task;
     LMR_TRY(begin_task(job, index, &task));
     lmr_maps_radius(job, task.image, task.encoded, c.radius);
-    LMR_TRY(read_centre(job, index, &c));
+    LMR_TRY(take_centre(job, index, &c));
     LMR_TRY(upload_centre(job, &c, &samples.kspace, &samples.traj));
     task.samples = &samples;
     task.first = first;
