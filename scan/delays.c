@@ -181,6 +181,10 @@ larmor_status lmr_delays_find(larmor_recon *r)
         lmr_report_given_delays(r);
         return LARMOR_OK;
     }
+    if (r->known && r->known->delays) {
+        memcpy(delays, r->known->delays, (size_t)job->facts->info.encodings * sizeof *delays);
+        return LARMOR_OK;
+    }
     LMR_TRY(lmr_enter(&r->events, "gradient delays"));
     for (int i = 0; i < job->facts->info.encodings; i++) LMR_TRY(find_for(r, i));
     return LARMOR_OK;

@@ -198,6 +198,17 @@ static larmor_status choose(const larmor_recon *r, const knowledge *k, larmor_ar
     return LARMOR_OK;
 }
 
+static larmor_status take_known(larmor_recon *r)
+{
+    const larmor_array *known = r->known->compression;
+    r->facts.compressed = r->known->compressed;
+    if (!known) return LARMOR_OK;
+    LMR_OWN_MEMORY(float, values, larmor_array_download(known, LARMOR_C64, &values));
+    r->facts.coils = (int)r->facts.compressed.coils;
+    return larmor_array_upload(r->facts.dev, LARMOR_C64, larmor_array_shape(known), LARMOR_C64, values,
+                               &r->facts.compression);
+}
+
 larmor_status lmr_find_compression(larmor_recon *r)
 {
     lmr_job *job = &r->job;
@@ -210,6 +221,7 @@ larmor_status lmr_find_compression(larmor_recon *r)
         asked, job->facts->info.coils == 1 ? "is" : "are", job->facts->info.coils,
         job->facts->info.coils == 1 ? "" : "s");
     if (!is_wanted(r)) return LARMOR_OK;
+    if (r->known) return take_known(r);
     if (asked >= 1) k.opts.coils = (int64_t)asked;
     k.each = k.opts;
     LMR_TRY(lmr_enter(&r->events, "coil compression"));

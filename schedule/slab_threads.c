@@ -25,6 +25,7 @@ struct lmr_slab_threads {
     larmor_source *source;
     larmor_recon_opts opts; /* of the others; its pointers hold until all have begun */
     int slabs_from;
+    lmr_scan_facts known; /* delays and compression, where the group has looked for them as each rank would */
 };
 
 void lmr_slab_threads_close(lmr_slab_threads *all)
@@ -38,7 +39,21 @@ void lmr_slab_threads_close(lmr_slab_threads *all)
         larmor_device_free(all->thread[i].dev);
     }
     larmor_source_free(all->source);
-    LMR_FREE(all->thread, all);
+    LMR_FREE(all->known.compression, all->known.delays, all->thread, all);
+}
+
+static const lmr_scan_facts *known_of(const lmr_slab_threads *all)
+{
+    return all->slabs_from == LMR_SLABS_OF_ONE_COIL ? NULL : &all->known;
+}
+
+/* What a step after them has found too large. */
+static void keep_known(larmor_recon *r, lmr_slab_threads *all)
+{
+    if (all->slabs_from == LMR_SLABS_OF_ONE_COIL) return;
+    all->known.compressed = r->facts.compressed;
+    (void)LMR_HAND_ON(all->known.compression, r->facts.compression);
+    (void)LMR_HAND_ON(all->known.delays, r->facts.delays);
 }
 
 static larmor_status make(const larmor_recon *r, larmor_source *source, const larmor_device *group,
@@ -75,6 +90,7 @@ static larmor_status begin_rank(larmor_recon *r, const rank_thread *t, const lar
     own.ranks = t->ranks;
     LMR_TRY(lmr_settings_read(&own, &scan, &r->settings));
     r->slabs_from = t->all->slabs_from;
+    r->known = known_of(t->all);
     return lmr_recon_begin(r, t->all->source, t->dev);
 }
 
@@ -125,6 +141,7 @@ static larmor_status begin_all(larmor_recon *r, larmor_device *group, const larm
     LMR_TRY(become_rank0(r, group));
     LMR_TRY(start(all));
     r->slabs_from = all->slabs_from;
+    r->known = known_of(all);
     const larmor_status st = lmr_recon_begin(r, all->source, first->dev);
     all->stop = st != LARMOR_OK;
     return st ? larmor_ranks_agree(first->ranks, st, NULL) : larmor_recon_share(r, first->ranks);
@@ -146,6 +163,7 @@ larmor_status lmr_slab_threads_open(larmor_recon *r, larmor_source *source, larm
     all->opts = own;
     all->opts.listener = NULL;
     all->opts.checkpoint = NULL;
+    keep_known(r, all);
     lmr_recon_clear(r);
     r->threads = all;
     r->memory_found = found;

@@ -4,14 +4,16 @@
 #include "nufft/choose/sizes.h"
 #include "nufft/toeplitz.h"
 #include "recon/bytes.h"
+#include "recon/inputs.h"
 #include "recon/ops/ops.h"
+#include "recon/slabs/nufft_slabs.h"
 #include "recon/slabs/slabs.h"
 #include "recon/slabs/toeplitz_residues.h"
 
 static larmor_nufft_opts nufft_of(const int64_t modes[3], double tol, larmor_dtype dtype)
 {
     return (larmor_nufft_opts){
-        .type = 2, .ndim = 3, .modes = {modes[0], modes[1], modes[2]}, .batch = 1, .tol = tol, .dtype = dtype};
+        .type = 2, .ndim = 3, .modes = {modes[0], modes[1], modes[2]}, .tol = tol, .dtype = dtype};
 }
 
 static larmor_status check_arguments(const larmor_ranks *ranks, const larmor_array *maps, int64_t planes,
@@ -32,56 +34,128 @@ static larmor_status check_arguments(const larmor_ranks *ranks, const larmor_arr
     return LARMOR_OK;
 }
 
-/* The coils by themselves: S[c] is of [n0, n1, own planes] to [n0, n1, own planes, 1]. */
-static larmor_status make_coils(larmor_array *maps, int64_t coils, larmor_op **S)
+/* ---- the operator ---- */
+
+typedef struct sense {
+    lmr_slab_nufft *nufft;
+    larmor_op *T; /* the normal map of a coil's NUFFT; or NULL */
+    larmor_array *maps;
+    larmor_shape slab;
+    int64_t coils, points;
+} sense;
+
+static void destroy(void *self)
 {
-    for (int64_t c = 0; c < coils; c++) {
-        LMR_OWN(larmor_array, one, larmor_array_slice(maps, c, 1, &one));
-        LMR_TRY(larmor_op_coils(one, &S[c]));
+    sense *s = self;
+    lmr_slab_nufft_free(s->nufft);
+    LMR_FREE(s->T, s->maps, s);
+}
+
+/* An image, and the maps of the coils from `first` on through which it is seen. */
+typedef struct seen {
+    const sense *s;
+    int64_t first;
+    larmor_array *image;
+} seen;
+
+static larmor_status map_of(const sense *s, int64_t coil, larmor_array **map)
+{
+    return larmor_array_part(s->maps, coil, 1, s->slab, map);
+}
+
+/* slab <- the coil's map times the image */
+static larmor_status give(void *user, int64_t b, larmor_array *slab)
+{
+    const seen *x = user;
+    LMR_OWN(larmor_array, map, map_of(x->s, x->first + b, &map));
+    return lmr_vec_of(slab)->mul(slab->dev->ctx, larmor_array_count(slab), 1, map->data, x->image->data, 0,
+                                 slab->data);
+}
+
+/* The image grows by the conjugate map times slab. */
+static larmor_status take(void *user, int64_t b, larmor_array *slab)
+{
+    const seen *x = user;
+    LMR_OWN(larmor_array, map, map_of(x->s, x->first + b, &map));
+    LMR_TRY(larmor_mul(map, 1, slab));
+    return larmor_axpby(1, slab, 1, x->image);
+}
+
+static larmor_status forward(void *self, const larmor_array *x, larmor_array *y)
+{
+    const sense *s = self;
+    LMR_OWN(larmor_array, image, larmor_array_reshape(x, s->slab, &image));
+    seen of = {s, 0, image};
+    return lmr_slab_nufft_forward(s->nufft, &(lmr_slab_images){s->coils, &of, give, take}, y);
+}
+
+static larmor_status adjoint(void *self, const larmor_array *y, larmor_array *x)
+{
+    const sense *s = self;
+    seen of = {s, 0, x};
+    LMR_TRY(larmor_zero(x));
+    return lmr_slab_nufft_adjoint(s->nufft, y, &(lmr_slab_images){s->coils, &of, give, take});
+}
+
+/* By the samples of a coil, or without them by Toeplitz. */
+static larmor_status add_normal(seen *of, int64_t coil, larmor_array *samples, larmor_array *z)
+{
+    const sense *s = of->s;
+    LMR_OWNED(larmor_array) *slab = NULL, *filtered = NULL;
+    seen to = {s, coil, z};
+    of->first = coil;
+    if (!s->T) {
+        LMR_TRY(lmr_slab_nufft_forward(s->nufft, &(lmr_slab_images){1, of, give, take}, samples));
+        return lmr_slab_nufft_adjoint(s->nufft, samples, &(lmr_slab_images){1, &to, give, take});
     }
+    LMR_TRY(larmor_array_create(z->dev, z->dtype, s->slab, &slab));
+    LMR_TRY(larmor_array_create(z->dev, z->dtype, s->slab, &filtered));
+    LMR_TRY(give(of, 0, slab));
+    LMR_TRY(larmor_op_forward(s->T, slab, filtered));
+    return take(&to, 0, filtered);
+}
+
+static larmor_status normal(void *self, const larmor_array *x, larmor_array *z)
+{
+    const sense *s = self;
+    LMR_OWNED(larmor_array) *samples = NULL;
+    LMR_OWN(larmor_array, image, larmor_array_reshape(x, s->slab, &image));
+    seen of = {s, 0, image};
+    if (!s->T) LMR_TRY(larmor_array_create(z->dev, z->dtype, LARMOR_SHAPE(s->points, 1), &samples));
+    LMR_TRY(larmor_zero(z));
+    for (int64_t c = 0; c < s->coils; c++) LMR_TRY(add_normal(&of, c, samples, z));
     return LARMOR_OK;
 }
 
-/* All rows have the same Fourier transform. */
-static larmor_status join(larmor_array *maps, larmor_op *F, larmor_op *T, larmor_op **A)
-{
-    const int64_t coils = maps->shape.dim[3];
-    larmor_op **S = calloc((size_t)coils, sizeof *S), **left = calloc((size_t)coils, sizeof *left);
-    larmor_status st = S && left ? LARMOR_OK : LMR_NO_MEMORY();
-    for (int64_t c = 0; c < coils && left; c++) left[c] = F;
-    if (!st) st = make_coils(maps, coils, S);
-    if (!st) st = lmr_op_blocks("sense-slabs", left, S, (int)coils, T, A);
-    for (int64_t c = 0; c < coils && S; c++) larmor_op_free(S[c]);
-    LMR_FREE(S, left);
-    return st;
-}
+/* ---- creation ---- */
 
-/* The root of the weights times F, or F. */
-static larmor_status weigh(const larmor_array *weights, larmor_dtype dtype, larmor_op *F, larmor_op **P)
+static larmor_status make(larmor_ranks *ranks, larmor_array *maps, const larmor_nufft_opts *nufft,
+                          const larmor_sense_opts *opts, larmor_op *T, larmor_op **A)
 {
-    const larmor_shape samples = larmor_op_out_shape(F);
-    *P = weights ? NULL : larmor_op_ref(F);
-    if (!weights) return LARMOR_OK;
-    LMR_TRY(lmr_expect("sense", "weight array", weights, larmor_op_device(F), weights->dtype,
-                       larmor_shape_of(samples.ndim - 1, samples.dim)));
-    LMR_OWN(larmor_array, root, lmr_weights_copy("sense", "weights", weights, dtype, 1, &root));
-    LMR_OWN(larmor_op, W, lmr_op_weigh("weights", root, dtype, 1, &W));
-    return larmor_op_chain(W, F, P);
+    static const larmor_op_impl impl = {"sense-slabs", forward, adjoint, normal, destroy};
+    const larmor_shape shape = larmor_array_shape(maps);
+    LMR_MAKE(sense, s, destroy);
+    LMR_TRY(lmr_slab_nufft_create(maps->dev, ranks, nufft, opts->traj, opts->weights, &s->nufft));
+    s->T = T ? larmor_op_ref(T) : NULL;
+    s->maps = larmor_array_ref(maps);
+    s->slab = larmor_shape_of(3, shape.dim);
+    s->coils = shape.dim[3];
+    s->points = larmor_array_count(opts->traj) / 3;
+    const larmor_shape samples = larmor_shape_append(lmr_weights_shape(opts->traj), s->coils);
+    return lmr_hand_on(&s_made, larmor_op_create(maps->dev, &impl, s, maps->dtype, s->slab, samples, A));
 }
 
 larmor_status larmor_op_sense_slabs(larmor_ranks *ranks, larmor_array *maps, int64_t planes,
                                     const larmor_sense_opts *opts, larmor_op **A)
 {
-    LMR_OWNED(larmor_op) *F = NULL, *P = NULL, *T = NULL;
+    LMR_OWNED(larmor_op) *T = NULL;
     LMR_NEED_OUT(A, ranks);
     LMR_TRY(lmr_ranks_agree(ranks, check_arguments(ranks, maps, planes, opts), NULL, NULL));
     const int64_t modes[3] = {maps->shape.dim[0], maps->shape.dim[1], planes};
     const larmor_nufft_opts nufft = nufft_of(modes, opts->nufft_tol, maps->dtype);
     if (opts->toeplitz >= 0)
         LMR_TRY(larmor_op_toeplitz_slabs(maps->dev, ranks, &nufft, opts->traj, opts->weights, &T));
-    LMR_TRY(larmor_op_nufft_slabs(maps->dev, ranks, &nufft, opts->traj, &F));
-    LMR_TRY(lmr_ranks_agree(ranks, weigh(opts->weights, maps->dtype, F, &P), NULL, NULL));
-    const larmor_status st = lmr_ranks_agree(ranks, join(maps, P, T, A), NULL, NULL);
+    const larmor_status st = lmr_ranks_agree(ranks, make(ranks, maps, &nufft, opts, T, A), NULL, NULL);
     if (st) LMR_CLEAR(*A);
     return st;
 }

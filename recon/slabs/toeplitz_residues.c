@@ -208,7 +208,8 @@ static larmor_status wrap_planes(const residues *n, const making *m, const larmo
     return larmor_array_convert(grid, n->dtype, wrapped);
 }
 
-/* Lags `first` and the following of the last axis, which begin with -n, times the residue's phases. */
+/* Lags `first` and the following of the last axis, which begin with -n, times the residue's phases. That of -n meets no
+ * two planes. */
 static larmor_status fold_lags(const residues *n, const making *m, int64_t first, const larmor_array *lags)
 {
     static const double one[2] = {1, 0};
@@ -218,7 +219,6 @@ static larmor_status fold_lags(const residues *n, const making *m, int64_t first
     for (int64_t i = 0; i < larmor_array_shape(lags).dim[2]; i++) {
         const int64_t lag = first + i - n->s.modes[2], at = (lag + period) % n->s.cells[2];
         double phase[2];
-        if (lag == -n->s.modes[2]) continue;
         phase_at(&n->s, (lag + period) % period, n->s.residue, phase);
         LMR_TRY(lmr_vec_of(wrapped)->axpby_complex(n->dev->ctx, each, phase,
                                                    (char *)wrapped->data + (size_t)i * bytes, one,
