@@ -261,21 +261,51 @@ static larmor_status nlinv_bytes(const lmr_job *job, const larmor_problem *p, in
     return larmor_nlinv_memory(job->facts->dev, p, &opts, bytes);
 }
 
-static const lmr_maps_method methods[] = {
-    {"walsh", "dominant eigenvectors of local coil covariances, from the centre of k-space with a window",
-     "maps from the data's centre (Walsh)", 1, make_walsh, walsh_bytes},
-    {"espirit", "eigenvectors of the space that windows of a fully sampled centre of k-space span",
-     "maps from the data's centre (ESPIRiT)", 2, make_espirit, espirit_bytes},
-    {"nlinv", "image and maps at once from all samples, by regularised nonlinear inversion",
-     "maps from all of the data (nonlinear inversion)", 2, make_nlinv, nlinv_bytes},
+/* Each is an lmr_maps_<name>. */
+#define METHODS(X)                                                                                                   \
+    X(walsh)                                                                                                         \
+    X(espirit)                                                                                                       \
+    X(nlinv)
+
+#define DECLARE(name) extern const lmr_maps_method lmr_maps_##name;
+METHODS(DECLARE)
+
+const lmr_maps_method lmr_maps_walsh = {
+    .name = "walsh",
+    .help = "dominant eigenvectors of local coil covariances, from the centre of k-space with a window",
+    .said = "maps from the data's centre (Walsh)",
+    .sets = 1,
+    .make = make_walsh,
+    .bytes = walsh_bytes,
 };
 
-enum { METHODS = sizeof methods / sizeof *methods };
+const lmr_maps_method lmr_maps_espirit = {
+    .name = "espirit",
+    .help = "eigenvectors of the space that windows of a fully sampled centre of k-space span",
+    .said = "maps from the data's centre (ESPIRiT)",
+    .sets = 2,
+    .make = make_espirit,
+    .bytes = espirit_bytes,
+};
+
+const lmr_maps_method lmr_maps_nlinv = {
+    .name = "nlinv",
+    .help = "image and maps at once from all samples, by regularised nonlinear inversion",
+    .said = "maps from all of the data (nonlinear inversion)",
+    .sets = 2,
+    .make = make_nlinv,
+    .bytes = nlinv_bytes,
+};
+
+#define ADDRESS(name) &lmr_maps_##name,
+static const lmr_maps_method *const methods[] = {METHODS(ADDRESS)};
+
+enum { COUNT = sizeof methods / sizeof *methods };
 
 const lmr_maps_method *lmr_maps_method_of(const char *name)
 {
-    for (int i = 0; i < METHODS; i++)
-        if (!strcmp(name, methods[i].name)) return &methods[i];
+    for (int i = 0; i < COUNT; i++)
+        if (!strcmp(name, methods[i]->name)) return methods[i];
     return NULL;
 }
 
@@ -287,8 +317,8 @@ int lmr_maps_give_way(const lmr_job *job)
 
 larmor_maps_method_info larmor_maps_method_entry(int i)
 {
-    if (i < 0 || i >= METHODS) return (larmor_maps_method_info){NULL, NULL};
-    return (larmor_maps_method_info){methods[i].name, methods[i].help};
+    if (i < 0 || i >= COUNT) return (larmor_maps_method_info){NULL, NULL};
+    return (larmor_maps_method_info){methods[i]->name, methods[i]->help};
 }
 
 /* ---- the data ---- */
