@@ -26,8 +26,8 @@ static larmor_status spread_out(const lmr_frame *frame, larmor_array *x)
     return larmor_mul(complex, 0, x);
 }
 
-/* Of the energy's maximum. Maps from the data have the energy 1 but where they are cropped, and where they fade out, as
- * by a soft crop, there is noise alone; given ones may fall off within the object. */
+/* Of the energy's maximum. Maps from the data have the energy 1 but where they are cropped, and where they fade out,
+ * as by a soft crop, there is noise alone; given ones may fall off within the object. */
 #define LEAST_ENERGY 1e-2
 #define LEAST_ENERGY_GIVEN 1e-6
 
