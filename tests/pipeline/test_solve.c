@@ -178,6 +178,7 @@ TEST(the_report_says_how_the_solver_ended)
     assert_int_equal(result.report.solver.end, LARMOR_END_ITERATIONS);
     assert_noted(n, "L:image 1 of 1: the limit of iterations was reached first; opts.iters allows for more");
     assert_noted(n, "L:image 1 of 1: 1 iteration by");
+    assert_null(strstr(n.text, "ended at the rounding"));
     assert_true(result.report.seconds > 0);
 }
 
