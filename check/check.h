@@ -191,6 +191,9 @@ void lmr_misfit_lower_noise(const lmr_job *job, larmor_recon_report *result);
 /* The same with a noise that is known to be less. */
 void lmr_misfit_set_noise(double less, larmor_recon_report *result);
 
+/* A line of the misfit for every image, or why it was not measured. name: of the image. */
+void lmr_misfit_report(const lmr_job *job, const char *name, const larmor_recon_report *now);
+
 /* ---- a step in the course of a scan that explains what an image leaves of its samples ---- */
 
 /* Warn where what a single image leaves of its samples is explained by an object that moves as one body, or by a

@@ -310,3 +310,26 @@ void lmr_misfit_lower_noise(const lmr_job *job, larmor_recon_report *result)
     if (job->facts->whitening || !(m->chi2 > 0) || m->chi2 >= LEAST_CHI2 || m->freedom < MIN_FREEDOM) return;
     lmr_misfit_set_noise(result->noise * sqrt(m->chi2), result);
 }
+
+/* ---- what is said of it ---- */
+
+void lmr_misfit_report(const lmr_job *job, const char *name, const larmor_recon_report *now)
+{
+    const larmor_misfit *m = &now->misfit;
+    lmr_events *e = job->events;
+    char chi2[96] = "";
+    if (!m->measured) {
+        const char *why = now->interrupted ? "it was interrupted" : "there was no memory for it";
+        if (job->settings->opts.no_maps && !lmr_solves_coils(job))
+            why = "a root sum of squares is no image of a model";
+        if (job->found.method.kind == LMR_METHOD_NLINV) why = "each frame has coil maps of its own";
+        if (job->found.follow.on) why = "the next image waits";
+        lmr_log(e, "%s: misfit: not measured, as %s", name, why);
+        return;
+    }
+    if (m->chi2 > 0)
+        snprintf(chi2, sizeof chi2, "; chi squared %.3g per degree of freedom", m->chi2);
+    else if (m->freedom < MIN_NOISE_LEFT * m->samples)
+        snprintf(chi2, sizeof chi2, "; with as many voxels as samples that says nothing");
+    lmr_log(e, "%s: misfit: %.3g of the samples, %.3g beyond noise%s", name, m->relative, m->beyond_noise, chi2);
+}

@@ -37,8 +37,7 @@ static double squared_radius(const double *k, int64_t nd)
     return square;
 }
 
-/* What fills shorter readouts up lies at 1e6 (scan/ragged.c). */
-#define NOT_THERE 5e5
+#define FILLED (LARMOR_NO_SAMPLE / 2) /* from here on, after delays, too */
 
 /* How far samples reach along the axis that is shortest. */
 static double find_reach(const double *k, int64_t nd, int64_t count)
@@ -47,7 +46,7 @@ static double find_reach(const double *k, int64_t nd, int64_t count)
     for (int64_t d = 0; d < nd; d++) {
         double most = 0;
         for (int64_t i = 0; i < count; i++)
-            if (fabs(k[d + nd * i]) < NOT_THERE) most = fmax(most, fabs(k[d + nd * i]));
+            if (fabs(k[d + nd * i]) < FILLED) most = fmax(most, fabs(k[d + nd * i]));
         if (most > 0) least = fmin(least, most);
     }
     return least;
@@ -62,7 +61,7 @@ static int64_t find_windows(const larmor_array *traj, const double *k, double fr
     for (int64_t i = 0; i < all; i++) {
         const double square = squared_radius(k + nd * i, nd);
         if (i % n == 0) inside = 0;
-        inside = square >= from * from && square < NOT_THERE * NOT_THERE ? inside + 1 : 0;
+        inside = square >= from * from && square < FILLED * FILLED ? inside + 1 : 0;
         if (inside < WINDOW) continue;
         inside = 0;
         if (first && found % every == 0) first[found / every] = i - WINDOW + 1;

@@ -258,6 +258,12 @@ larmor_status larmor_array_part(const larmor_array *x, int64_t first, int64_t co
     return make_view(x, shape, offset, out);
 }
 
+larmor_status lmr_one_of(const larmor_array *x, int64_t index, larmor_array **one)
+{
+    const larmor_shape shape = larmor_array_shape(x);
+    return larmor_array_part(x, index, 1, larmor_shape_of(shape.ndim - 1, shape.dim), one);
+}
+
 /* ---- content ---- */
 
 larmor_shape larmor_array_shape(const larmor_array *x)

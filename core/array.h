@@ -50,6 +50,9 @@ static inline const lmr_la *lmr_la_of(const larmor_array *x)
     return x->dev->be->la[lmr_precision(x->dtype)];
 }
 
+/* A view of x[..., index], without the last dimension. */
+larmor_status lmr_one_of(const larmor_array *x, int64_t index, larmor_array **one);
+
 /* "c64 [256, 256, 8] on cpu:2", for messages. */
 typedef struct lmr_text {
     char s[192];

@@ -9,8 +9,7 @@
 /* Component a of the displacement, in mm, as a map of its own. */
 static larmor_status open_component(const larmor_array *given, int a, const char *option, lmr_placed_map *map)
 {
-    const larmor_shape s = larmor_array_shape(given);
-    LMR_OWN(larmor_array, one, larmor_array_part(given, a, 1, larmor_shape_of(s.ndim - 1, s.dim), &one));
+    LMR_OWN(larmor_array, one, lmr_one_of(given, a, &one));
     return lmr_map_open(one, option, "file", NULL, map);
 }
 
@@ -36,7 +35,7 @@ static larmor_status open_motion(const larmor_array *given, lmr_physics *p)
     LMR_ALLOCATE_ZEROS(p->motion, frames * p->moves);
     for (; p->frames < frames; p->frames++) {
         LMR_OWNED(larmor_array) *frame = NULL;
-        LMR_TRY(larmor_array_part(given, p->frames, 1, larmor_shape_of(s.ndim - 1, s.dim), &frame));
+        LMR_TRY(lmr_one_of(given, p->frames, &frame));
         for (int a = 0; a < p->moves; a++)
             LMR_TRY(open_component(frame, a, "motion_fields", &p->motion[a + p->moves * p->frames]));
     }

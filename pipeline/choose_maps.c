@@ -1,6 +1,7 @@
 /* Which maps are found, and how many sets of them. SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/choose_maps.h"
 
+#include "check/map_trust.h"
 #include "core/core.h"
 #include "pipeline/hole.h"
 #include "pipeline/maps.h"

@@ -26,18 +26,15 @@ static larmor_status spread_out(const lmr_frame *frame, larmor_array *x)
     return larmor_mul(complex, 0, x);
 }
 
-/* Of the energy's maximum: where maps fade out, as by a soft crop, there is noise alone. */
-#define CROPPED 1e-2
+/* Of the energy's maximum. Maps from the data have the energy 1 but where they are cropped, and where they fade out,
+ * as by a soft crop, there is noise alone; given ones may fall off within the object. */
+#define LEAST_ENERGY 1e-2
+#define LEAST_ENERGY_GIVEN 1e-6
 
-/* Maps from the data have the energy 1 but where they are cropped; given ones may fall off within the object. */
 static larmor_status divide_by_energy(const lmr_job *job, larmor_array *x)
 {
-    larmor_array *maps = job->found.maps.array;
-    if (job->facts->given && !job->facts->sets) return larmor_divide_by_energy(maps, x);
-    if (job->facts->sets) return larmor_sets_divide_by_energy(maps, job->facts->given ? 1e-6 : CROPPED, x);
-    LMR_OWN(larmor_array, set, larmor_array_reshape(maps, larmor_shape_append(larmor_array_shape(maps), 1), &set));
-    LMR_OWN(larmor_array, image, larmor_array_reshape(x, larmor_shape_append(larmor_array_shape(x), 1), &image));
-    return larmor_sets_divide_by_energy(set, CROPPED, image);
+    const double least = job->facts->given ? LEAST_ENERGY_GIVEN : LEAST_ENERGY;
+    return larmor_divide_by_energy_above(job->found.maps.array, job->facts->sets, least, x);
 }
 
 static larmor_status grid_with_maps(lmr_job *job, const lmr_frame *frame, larmor_array *x)

@@ -3,6 +3,7 @@
 
 #include <complex.h>
 
+#include "check/map_trust.h"
 #include "core/core.h"
 #include "physics/motion.h"
 #include "pipeline/cache.h"
@@ -233,68 +234,6 @@ static larmor_nlinv_opts nlinv_opts(const lmr_job *job, int ndim)
                                .user = job->events};
 }
 
-/* There is a warning of maps that explain less than this part of the data's energy, and of those of a centre of
- * k-space that is sampled less than this: with coils on one ring the images of scans with R = 4 were clearly worse
- * than with true maps. Lines at equal distances alias to one place, which smooth maps of another phase explain as
- * well: at R = 2 without calibration lines 0.5 is sampled, and images of 4 and 8 coils had aliases. */
-static const double min_explained = 0.2, min_sampled = 0.36, min_sampled_of_lines = 0.53;
-static const double most_spacing = 1.75; /* along readouts, in 1/FOV: docs/records/maps.md, "Samples further apart" */
-
-#define ON_LINE 1e-3 /* 1/FOV across a line that is along x */
-
-static larmor_status are_lines(const larmor_array *traj, int *lines)
-{
-    const larmor_shape shape = larmor_array_shape(traj);
-    const int64_t nd = shape.dim[0], n = shape.dim[1], points = larmor_array_count(traj) / nd;
-    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
-    *lines = nd > 1;
-    for (int64_t i = 0; i < points && *lines; i++)
-        for (int64_t d = 1; d < nd; d++) *lines &= fabs(k[d + nd * i] - k[d + nd * (i / n * n)]) < ON_LINE;
-    return LARMOR_OK;
-}
-
-enum { CENTRE = 16 }; /* 1/FOV around the centre of k-space, where samples of a readout are looked at */
-
-larmor_status lmr_maps_spacing(const larmor_array *traj, const double encoded[3], double *spacing)
-{
-    const larmor_shape shape = larmor_array_shape(traj);
-    const int64_t nd = shape.dim[0], n = shape.dim[1], points = larmor_array_count(traj) / nd;
-    int64_t count = 0;
-    *spacing = 0;
-    if (points == n) return LARMOR_OK; /* all in one, as of arrays, may be in any order */
-    LMR_HEAP LMR_NEW(float, step, points);
-    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
-    for (int64_t i = 0; i + 1 < points; i++) {
-        double radius = 0, length = 0;
-        for (int64_t d = 0; d < nd; d++) {
-            const double at = k[nd * i + d], next = k[nd * (i + 1) + d];
-            radius = hypot(radius, at * encoded[d]);
-            length = hypot(length, (next - at) * encoded[d]);
-        }
-        if ((i + 1) % n != 0 && radius <= CENTRE) step[count++] = (float)length;
-    }
-    *spacing = count ? lmr_median_f32(step, count) : 0;
-    return LARMOR_OK;
-}
-
-larmor_status lmr_maps_judge_inversion(const larmor_array *traj, larmor_shape image, const double encoded[3],
-                                       double residual, larmor_coils_report *report)
-{
-    double aliasing, spacing;
-    int lines = 0;
-    LMR_TRY(larmor_calibration_aliasing(traj, image, encoded, &aliasing));
-    LMR_TRY(lmr_maps_spacing(traj, encoded, &spacing));
-    report->sampled = 1 / (1 + aliasing);
-    if (report->sampled < min_sampled_of_lines) LMR_TRY(are_lines(traj, &lines));
-    report->dominance = fmax(0, 1 - residual * residual);
-    report->warning = LARMOR_MAPS_TRUSTED;
-    if (report->sampled < (lines ? min_sampled_of_lines : min_sampled) || spacing > most_spacing)
-        report->warning = LARMOR_MAPS_UNDERSAMPLED;
-    else if (report->dominance < min_explained)
-        report->warning = LARMOR_MAPS_AMBIGUOUS;
-    return LARMOR_OK;
-}
-
 static larmor_status make_nlinv(const lmr_maps_task *t, larmor_array **maps, larmor_coils_report *report)
 {
     lmr_job *job = t->job;
@@ -322,21 +261,51 @@ static larmor_status nlinv_bytes(const lmr_job *job, const larmor_problem *p, in
     return larmor_nlinv_memory(job->facts->dev, p, &opts, bytes);
 }
 
-static const lmr_maps_method methods[] = {
-    {"walsh", "dominant eigenvectors of local coil covariances, from the centre of k-space with a window",
-     "maps from the data's centre (Walsh)", 1, make_walsh, walsh_bytes},
-    {"espirit", "eigenvectors of the space that windows of a fully sampled centre of k-space span",
-     "maps from the data's centre (ESPIRiT)", 2, make_espirit, espirit_bytes},
-    {"nlinv", "image and maps at once from all samples, by regularised nonlinear inversion",
-     "maps from all of the data (nonlinear inversion)", 2, make_nlinv, nlinv_bytes},
+/* Each is an lmr_maps_<name>. */
+#define METHODS(X)                                                                                                   \
+    X(walsh)                                                                                                         \
+    X(espirit)                                                                                                       \
+    X(nlinv)
+
+#define DECLARE(name) extern const lmr_maps_method lmr_maps_##name;
+METHODS(DECLARE)
+
+const lmr_maps_method lmr_maps_walsh = {
+    .name = "walsh",
+    .help = "dominant eigenvectors of local coil covariances, from the centre of k-space with a window",
+    .said = "maps from the data's centre (Walsh)",
+    .sets = 1,
+    .make = make_walsh,
+    .bytes = walsh_bytes,
 };
 
-enum { METHODS = sizeof methods / sizeof *methods };
+const lmr_maps_method lmr_maps_espirit = {
+    .name = "espirit",
+    .help = "eigenvectors of the space that windows of a fully sampled centre of k-space span",
+    .said = "maps from the data's centre (ESPIRiT)",
+    .sets = 2,
+    .make = make_espirit,
+    .bytes = espirit_bytes,
+};
+
+const lmr_maps_method lmr_maps_nlinv = {
+    .name = "nlinv",
+    .help = "image and maps at once from all samples, by regularised nonlinear inversion",
+    .said = "maps from all of the data (nonlinear inversion)",
+    .sets = 2,
+    .make = make_nlinv,
+    .bytes = nlinv_bytes,
+};
+
+#define ADDRESS(name) &lmr_maps_##name,
+static const lmr_maps_method *const methods[] = {METHODS(ADDRESS)};
+
+enum { COUNT = sizeof methods / sizeof *methods };
 
 const lmr_maps_method *lmr_maps_method_of(const char *name)
 {
-    for (int i = 0; i < METHODS; i++)
-        if (!strcmp(name, methods[i].name)) return &methods[i];
+    for (int i = 0; i < COUNT; i++)
+        if (!strcmp(name, methods[i]->name)) return methods[i];
     return NULL;
 }
 
@@ -348,8 +317,8 @@ int lmr_maps_give_way(const lmr_job *job)
 
 larmor_maps_method_info larmor_maps_method_entry(int i)
 {
-    if (i < 0 || i >= METHODS) return (larmor_maps_method_info){NULL, NULL};
-    return (larmor_maps_method_info){methods[i].name, methods[i].help};
+    if (i < 0 || i >= COUNT) return (larmor_maps_method_info){NULL, NULL};
+    return (larmor_maps_method_info){methods[i]->name, methods[i]->help};
 }
 
 /* ---- the data ---- */

@@ -36,16 +36,6 @@ void lmr_maps_radius(const lmr_job *job, larmor_shape image, const double encode
 /* The field of view that was encoded, as part of the image's. */
 void lmr_maps_encoded(const larmor_encoding *encoding, const larmor_grid *grid, double encoded[3]);
 
-/* The typical distance of the samples of a readout near the centre of k-space, in 1/FOV; 0 where there are none, or
- * one readout alone.
- * encoded: as that of a task. */
-larmor_status lmr_maps_spacing(const larmor_array *traj, const double encoded[3], double *spacing);
-
-/* How far maps by nonlinear inversion of these readouts can be trusted. encoded: as that of a task. residual: what
- * the inversion left, relative. */
-larmor_status lmr_maps_judge_inversion(const larmor_array *traj, larmor_shape image, const double encoded[3],
-                                       double residual, larmor_coils_report *report);
-
 /* 1 if the job's maps are by ESPIRiT though nobody asked for them, so that Walsh's may take their place. */
 int lmr_maps_give_way(const lmr_job *job);
 

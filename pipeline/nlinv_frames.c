@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/nlinv_frames.h"
 
+#include "check/map_trust.h"
 #include "core/core.h"
 #include "pipeline/maps.h"
 #include "pipeline/subspace.h"

@@ -452,3 +452,23 @@ void lmr_partial_close(lmr_job *job, lmr_job *finer)
     job->found.method = finer->found.method;
     LMR_CLEAR(finer->found.maps.array);
 }
+
+void lmr_partial_report(const lmr_job *job, const char *name, const larmor_recon_report *now)
+{
+    const double percent = 100;
+    const int automatic = job->settings->opts.partial_fourier == LARMOR_PARTIAL_AUTO;
+    const char *way = "homodyne, the image has the phase of its centre", *why = "";
+    if (now->partial_fourier == LARMOR_PARTIAL_AUTO) return;
+    if (now->partial_fourier == LARMOR_PARTIAL_POCS) way = "POCS, what is missing gets the phase of the centre";
+    if (now->partial_fourier == LARMOR_PARTIAL_ZERO) way = "not filled in";
+    if (now->partial_fourier == LARMOR_PARTIAL_ZERO && (!automatic || now->off_phase >= 1)) return;
+    if (automatic && now->partial_fourier == LARMOR_PARTIAL_POCS)
+        why = job->facts->coils == 1 ? ", as there is one coil" : ", as the phase explains less of the samples";
+    if (automatic && now->partial_fourier == LARMOR_PARTIAL_HOMODYNE && job->found.method.kind == LMR_METHOD_CG)
+        why = ", as noise hides what the phase does not explain";
+    lmr_log(
+        job->events,
+        "%s: partial Fourier: %s%s: %.2g %% of the centre is off it; of the samples it leaves %.2g %% more than any "
+        "phase does, and %.2g %% would be noise",
+        name, way, why, percent * now->off_phase, percent * now->phase_misfit, percent * now->phase_misfit_noise);
+}

@@ -30,3 +30,6 @@ larmor_status lmr_partial_end(const lmr_job *job, const lmr_job *finer, lmr_fram
 
 /* What the solution taught stays the job's. */
 void lmr_partial_close(lmr_job *job, lmr_job *finer);
+
+/* A line of what was done about it, where something was. name: of the image. */
+void lmr_partial_report(const lmr_job *job, const char *name, const larmor_recon_report *now);

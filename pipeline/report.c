@@ -1,9 +1,11 @@
 /* The lines that a reconstruction writes to the log. SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/report.h"
 
+#include "check/check.h"
 #include "core/core.h"
 #include "pipeline/maps.h"
 #include "pipeline/method.h"
+#include "pipeline/partial.h"
 #include "scan/compress.h"
 #include "schedule/slabs.h"
 
@@ -363,8 +365,6 @@ void lmr_report_slabs(larmor_recon *r)
 
 /* ---- a series ---- */
 
-#define MIN_NOISE_LEFT 0.02 /* of the samples, as check/misfit.c has it */
-
 #define RAISED_FACTOR 1.5 /* times the weight that was chosen: more is no rounding */
 
 /* What the weight was chosen from. */
@@ -487,48 +487,6 @@ static void report_solver(larmor_recon *r, const char *name, const larmor_recon_
                 plural(s->iters), s->residual, s->objective, now->weight, s->seconds);
 }
 
-static void report_partial(larmor_recon *r, const char *name, const larmor_recon_report *now)
-{
-    const double percent = 100;
-    const int automatic = r->settings.opts.partial_fourier == LARMOR_PARTIAL_AUTO;
-    const char *way = "homodyne, the image has the phase of its centre", *why = "";
-    if (now->partial_fourier == LARMOR_PARTIAL_AUTO) return;
-    if (now->partial_fourier == LARMOR_PARTIAL_POCS) way = "POCS, what is missing gets the phase of the centre";
-    if (now->partial_fourier == LARMOR_PARTIAL_ZERO) way = "not filled in";
-    if (now->partial_fourier == LARMOR_PARTIAL_ZERO && (!automatic || now->off_phase >= 1)) return;
-    if (automatic && now->partial_fourier == LARMOR_PARTIAL_POCS)
-        why = r->facts.coils == 1 ? ", as there is one coil" : ", as the phase explains less of the samples";
-    if (automatic && now->partial_fourier == LARMOR_PARTIAL_HOMODYNE && r->job.found.method.kind == LMR_METHOD_CG)
-        why = ", as noise hides what the phase does not explain";
-    lmr_log(
-        &r->events,
-        "%s: partial Fourier: %s%s: %.2g %% of the centre is off it; of the samples it leaves %.2g %% more than any "
-        "phase does, and %.2g %% would be noise",
-        name, way, why, percent * now->off_phase, percent * now->phase_misfit, percent * now->phase_misfit_noise);
-}
-
-/* Of every image, so that it says when nothing was measured, too. */
-static void report_misfit(larmor_recon *r, const char *name, const larmor_recon_report *now)
-{
-    const larmor_misfit *m = &now->misfit;
-    lmr_events *e = &r->events;
-    char chi2[96] = "";
-    if (!m->measured) {
-        const char *why = now->interrupted ? "it was interrupted" : "there was no memory for it";
-        if (r->settings.opts.no_maps && !lmr_solves_coils(&r->job))
-            why = "a root sum of squares is no image of a model";
-        if (r->job.found.method.kind == LMR_METHOD_NLINV) why = "each frame has coil maps of its own";
-        if (r->job.found.follow.on) why = "the next image waits";
-        lmr_log(e, "%s: misfit: not measured, as %s", name, why);
-        return;
-    }
-    if (m->chi2 > 0)
-        snprintf(chi2, sizeof chi2, "; chi squared %.3g per degree of freedom", m->chi2);
-    else if (m->freedom < MIN_NOISE_LEFT * m->samples)
-        snprintf(chi2, sizeof chi2, "; with as many voxels as samples that says nothing");
-    lmr_log(e, "%s: misfit: %.3g of the samples, %.3g beyond noise%s", name, m->relative, m->beyond_noise, chi2);
-}
-
 /* The method of an image where it was not asked for. */
 static void report_choice(larmor_recon *r, const char *name, const larmor_recon_report *now,
                           const larmor_recon_report *before)
@@ -588,7 +546,7 @@ void lmr_report_series(larmor_recon *r, const char *name, const larmor_recon_rep
                 now->solver.iters, now->solver.residual);
     if (!inverts && r->job.found.method.kind != LMR_METHOD_GRID) {
         report_choice(r, name, now, before);
-        report_partial(r, name, now);
+        lmr_partial_report(&r->job, name, now);
         if (now->direct) {
             lmr_log(&r->events, "%s: k-space is fully sampled: one FFT of each coil and their combination, lambda 0",
                     name);
@@ -598,5 +556,5 @@ void lmr_report_series(larmor_recon *r, const char *name, const larmor_recon_rep
             report_solver(r, name, now);
         }
     }
-    report_misfit(r, name, now);
+    lmr_misfit_report(&r->job, name, now);
 }

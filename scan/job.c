@@ -167,12 +167,6 @@ larmor_regulariser_opts lmr_regulariser_opts(const lmr_job *job, int frames, con
     return opts;
 }
 
-larmor_status lmr_one_of(larmor_array *x, int64_t index, larmor_array **one)
-{
-    const larmor_shape shape = larmor_array_shape(x);
-    return larmor_array_part(x, index, 1, larmor_shape_of(shape.ndim - 1, shape.dim), one);
-}
-
 larmor_status lmr_each_set(const lmr_job *job, larmor_array *x,
                            larmor_status (*change)(const larmor_array *maps, larmor_array *x))
 {

@@ -58,9 +58,6 @@ typedef struct lmr_frame {
     struct lmr_cached *cached;       /* with others of its trajectory and weights; NULL: nothing, as with a phase */
 } lmr_frame;
 
-/* A view of x[..., index], without the last dimension. */
-larmor_status lmr_one_of(larmor_array *x, int64_t index, larmor_array **one);
-
 /* Change x by the maps; of several sets each image by its own. */
 larmor_status lmr_each_set(const lmr_job *job, larmor_array *x,
                            larmor_status (*change)(const larmor_array *maps, larmor_array *x));

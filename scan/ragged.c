@@ -4,9 +4,6 @@
 
 #include "core/core.h"
 
-/* Where samples are put that are not there, in cycles per field of view. */
-static const double far_away = 1e6;
-
 /* Side by side readouts may take so many times what they take one after the other, beside so many samples. */
 enum { MOST_TIMES = 4, FEW_SAMPLES = 65536 };
 
@@ -41,7 +38,7 @@ static void follow(double *k, int64_t nd, int64_t i, int away)
     for (int64_t d = 0; d < nd; d++) {
         const double before = i > 0 ? k[nd * (i - 1) + d] : 0;
         const double step = i > 1 ? before - k[nd * (i - 2) + d] : 0;
-        k[nd * i + d] = away ? far_away : before + step;
+        k[nd * i + d] = away ? LARMOR_NO_SAMPLE : before + step;
     }
 }
 

@@ -178,7 +178,7 @@ static const lmr_setting table[] = {
           TEXT(NUMBER, "checkpoint-every", "SECONDS", "trust", FROM_TO(0, 1e6), .standard = "60", .unit = "s",
                HELP("from one checkpoint to the next, at least; 0: after each step"))),
     VALUE(maps_method, TEXT,
-          TEXT(CHOICE, NULL, "M", "maps", .standard = "auto", .expected = "auto, walsh, espirit or nlinv",
+          TEXT(CHOICE, NULL, "M", "maps", .standard = "auto",
                HELP("how maps are found; auto: by what suits the data"))),
     NUMBER(
         map_sets, INT, 0, 2,

@@ -38,3 +38,6 @@ larmor_status lmr_settings_check_bounds(const larmor_recon_opts *opts);
 /* *hash <- that of what gave *hash and then of all settings that images depend on, without arrays. The options are
  * those of lmr_settings, whose texts and counters are not NULL. */
 void lmr_settings_hash(const larmor_recon_opts *opts, uint64_t *hash);
+
+/* LARMOR_ERR_ARG with all names there are, unless `text` is one for opts.maps_method. */
+larmor_status lmr_check_maps_method(const char *text);

@@ -129,6 +129,10 @@ static int read_numbers(const lmr_setting *s, const char *text, int most, double
 /* The length of choice i, 0 past the last. */
 static size_t choice_at(const lmr_setting *s, int i, const char **choice)
 {
+    if (s->at == offsetof(larmor_recon_opts, maps_method)) {
+        *choice = maps_method_at(i);
+        return *choice ? strlen(*choice) : 0;
+    }
     *choice = s->text.choices;
     for (; *choice && i > 0; i--) *choice = strchr(*choice, '|') ? strchr(*choice, '|') + 1 : NULL;
     return *choice ? strcspn(*choice, "|") : 0;
@@ -261,15 +265,26 @@ static void describe(const lmr_setting *s, char *text, size_t size)
     }
 }
 
+static larmor_status refuse(const lmr_setting *s, const char *text)
+{
+    char expected[160];
+    describe(s, expected, sizeof expected);
+    return LMR_FAIL(LARMOR_ERR_ARG, "opts.%s: got \"%s\", expected %s", s->name, text, expected);
+}
+
 static larmor_status set(larmor_recon_opts *opts, const char *name, const char *text)
 {
     const lmr_setting *s;
-    char expected[160];
     LMR_NEED(opts, name, text);
     LMR_TRY(find(opts, name, &s));
-    if (read_value(s, text, opts)) return LARMOR_OK;
-    describe(s, expected, sizeof expected);
-    return LMR_FAIL(LARMOR_ERR_ARG, "opts.%s: got \"%s\", expected %s", s->name, text, expected);
+    return read_value(s, text, opts) ? LARMOR_OK : refuse(s, text);
+}
+
+larmor_status lmr_check_maps_method(const char *text)
+{
+    int i = 0;
+    while (lmr_setting_at(i)->at != offsetof(larmor_recon_opts, maps_method)) i++;
+    return registered(lmr_setting_at(i), text) ? LARMOR_OK : refuse(lmr_setting_at(i), text);
 }
 
 larmor_status larmor_setting_set(larmor_recon_opts *opts, const char *name, const char *text)

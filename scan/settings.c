@@ -35,14 +35,6 @@ larmor_regulariser_info lmr_regulariser_named(const char *name)
     return (larmor_regulariser_info){.name = name, .takes = p.takes};
 }
 
-static int is_maps_method(const char *name)
-{
-    larmor_maps_method_info info;
-    for (int i = 0; (info = larmor_maps_method_entry(i)).name; i++)
-        if (!strcmp(name, info.name)) return 1;
-    return 0;
-}
-
 /* What is listed apart is the method from here on. */
 static larmor_status take_penalties(larmor_recon_opts *o)
 {
@@ -312,8 +304,7 @@ static larmor_status check(const larmor_recon_opts *o, const char *later, char *
                    "opts.maps_place: got %g mm, expected more than 0", o->maps_place.fov_mm[d]);
     LMR_REFUSE(o->maps_place.fov_mm[0] > 0 && !o->maps, LARMOR_ERR_ARG,
                "opts.maps_place: has no effect without maps of a file.");
-    LMR_REFUSE(strcmp(o->maps_method, "auto") != 0 && !is_maps_method(o->maps_method), LARMOR_ERR_ARG,
-               "opts.maps_method: got \"%s\", expected auto, walsh, espirit or nlinv", o->maps_method);
+    LMR_TRY(lmr_check_maps_method(o->maps_method));
     LMR_REFUSE(is_nlinv && strcmp(o->maps_method, "auto") != 0, LARMOR_ERR_ARG,
                "opts.method nlinv: finds its own coil maps; leave out those by %s.", o->maps_method);
     LMR_REFUSE(lmr_regulariser_named(method).takes & LARMOR_OF_COILS && strcmp(o->maps_method, "auto") != 0,

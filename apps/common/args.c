@@ -169,14 +169,19 @@ int app_names_file(const app_option *o)
     return o->type == APP_READ_FILE || o->type == APP_WRITTEN_FILE || o->type == APP_WRITTEN_FILES;
 }
 
-static int is_choice(const app_option *o, const char *text)
+static int is_listed(const app_option *o, const char *text)
 {
     const char *name, *help;
     int length;
-    if (o->reads) return o->reads(text);
     for (int i = 0; (length = app_choice_at(o, i, &name, &help)); i++)
         if (!strncmp(name, text, (size_t)length) && !text[length]) return 1;
-    return app_names_file(o) || (!o->choices && !o->choice);
+    return 0;
+}
+
+static int is_choice(const app_option *o, const char *text)
+{
+    if (o->reads) return o->reads(text);
+    return is_listed(o, text) || app_names_file(o) || (!o->choices && !o->choice);
 }
 
 static void warn_of_retired(const app_option *o)
@@ -256,7 +261,7 @@ int app_is_word(const app_option *o, const char *text)
         if ((begins || strlen(text) == length) && !strncmp(word, text, length)) return 1;
         word = word[length] ? word + length + 1 : NULL;
     }
-    return 0;
+    return o->type == APP_READ_FILE && text && is_listed(o, text);
 }
 
 /* 1 if an option that may be repeated was given as often as it may be. */

@@ -57,7 +57,8 @@ typedef struct app_option {
     const char *help;
     const char *preset;  /* the default, read like a value; NULL: zeros */
     const char *choices; /* of a text: "auto|off" */
-    app_choice choice;   /* of a text, instead of choices; of files they are suffixes, said and not checked */
+    /* of a text, instead of choices; of written files suffixes, not checked; of a read one what names no file */
+    app_choice choice;
     const char *no_file; /* of APP_READ_FILE: "auto|none", values that name no file; those that end in : with more */
     const char *file_if; /* of a text that may hold the name of a file: what stands in it then */
     int (*reads)(const char *text); /* of a text with a form of its own: 1 if this has it */

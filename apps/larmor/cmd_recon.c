@@ -22,10 +22,11 @@ static app_option options[] = {
            .streams = 1),
     SETTING(method, .letter = 'm', .choice = choose_method),
     SETTING(lambda, .letter = 'l'),
-    OPTION(APP_READ_FILE, maps, 0, "maps", "FILE",
-           "coil maps: auto (from the data, by what suits them), walsh, espirit or nlinv (by that method, see larmor "
-           "help maps), none (root sum of squares, with --method grid), or a file",
-           .preset = "auto", .no_file = RECON_MAPS_WORDS, .member = "no_maps none"),
+    OPTION(
+        APP_READ_FILE, maps, 0, "maps", "FILE",
+        "coil maps: auto (from the data, by what suits them), by a method (see larmor help maps), none (root sum of "
+        "squares, with --method grid), or a file",
+        .preset = "auto", .no_file = "none", .choice = choose_maps_method, .member = "no_maps none"),
     SETTING(matrix),
     SETTING(fov_mm),
     APP_DEVICE_OPTIONS_AND(recon_settings, "; several share the images: cuda:0,1, cuda:all or cpu:2,2"),

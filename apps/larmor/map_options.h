@@ -3,9 +3,6 @@
 
 #include "common.h"
 
-/* Values of --maps that name no file; those of larmor_maps_method_entry are among them. */
-#define RECON_MAPS_WORDS "auto|none|walsh|espirit|nlinv"
-
 /* 1 if --maps names a file. */
 int recon_maps_from_file(const char *maps);
 

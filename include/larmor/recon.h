@@ -401,9 +401,12 @@ LARMOR_API larmor_status larmor_extent_memory(const larmor_device *dev, const la
 /* x <- sqrt(sum_c |coils_c|^2) of coil images [image..., coils], x of their dtype. Errors: LARMOR_ERR_SHAPE. */
 LARMOR_API larmor_status larmor_root_sum_of_squares(const larmor_array *coils, larmor_array *x);
 
-/* x <- x / sum_c |s_c|^2 with maps [image..., coils]; 0 where that is at most 1e-6 of its maximum. Errors:
- * LARMOR_ERR_SHAPE. */
+/* x <- x / sum_c |s_c|^2 with maps [image..., coils]; 0 where that is at most 1e-6 of its maximum, or `least` of it.
+ * sets > 1: maps are [image..., coils, sets], and each of the images x [image..., sets] is divided by the largest
+ * energy of the sets at its voxel. Errors: LARMOR_ERR_SHAPE. */
 LARMOR_API larmor_status larmor_divide_by_energy(const larmor_array *maps, larmor_array *x);
+LARMOR_API larmor_status larmor_divide_by_energy_above(const larmor_array *maps, int sets, double least,
+                                                       larmor_array *x);
 
 /* x <- 0 where all maps [image..., coils] are 0: values there come from a penalty and are not measured. x is of the
  * maps' dtype. Errors: LARMOR_ERR_SHAPE. */
@@ -411,14 +414,11 @@ LARMOR_API larmor_status larmor_clear_unseen(const larmor_array *maps, larmor_ar
 
 /* Of several sets of maps, [image..., coils, sets], m one of them:
  *
- * divide_by_energy  x_m <- x_m / max_m sum_c |s_cm|^2 of images [image..., sets]; 0 where that is at most `least` of
- *                   its maximum.
- * normalise         maps <- maps / sqrt(max_m sum_c |s_cm|^2): the strongest set has the energy 1 at each voxel.
- * join              joined [image...] <- sqrt(sum_c |sum_m s_cm x_m|^2 / max_m sum_c |s_cm|^2), the root sum of
- *                   squares of the coils' images. Of one set it is |x|, of orthogonal ones of the same energy the
- *                   root sum of squares of their images; how sets share them does not matter.
- * Errors            LARMOR_ERR_SHAPE. */
-LARMOR_API larmor_status larmor_sets_divide_by_energy(larmor_array *maps, double least, larmor_array *x);
+ * normalise  maps <- maps / sqrt(max_m sum_c |s_cm|^2): the strongest set has the energy 1 at each voxel.
+ * join       joined [image...] <- sqrt(sum_c |sum_m s_cm x_m|^2 / max_m sum_c |s_cm|^2), the root sum of squares of
+ *            the coils' images. Of one set it is |x|, of orthogonal ones of the same energy the root sum of squares
+ *            of their images; how sets share them does not matter.
+ * Errors     LARMOR_ERR_SHAPE. */
 LARMOR_API larmor_status larmor_sets_normalise(larmor_array *maps);
 LARMOR_API larmor_status larmor_sets_join(larmor_array *maps, larmor_array *x, larmor_array *joined);
 

@@ -147,8 +147,10 @@ LARMOR_API larmor_status larmor_source_of_frames(larmor_source *inner, const lar
 LARMOR_API larmor_status larmor_source_samples(larmor_source *source, int group, const larmor_grid_opts *opts,
                                                larmor_device *dev, larmor_grid *grid, larmor_samples *out);
 
-/* The samples' readouts side by side, also where they differ in length: shorter ones are followed by zeros that
- * are far outside k-space, so that what looks at the centre does not see them.
+#define LARMOR_NO_SAMPLE 1e6 /* cycles per field of view: the place of what fills readouts up */
+
+/* The samples' readouts side by side, also where they differ in length: shorter ones are followed by zeros at
+ * LARMOR_NO_SAMPLE along each axis, so that what looks at the centre does not see them.
  *
  * kspace  of the samples' type [longest, readouts, coils]; the samples' own array if they are so already.
  * traj    f64 [nd, longest, readouts]; the samples' own array if they are so already.

@@ -165,7 +165,7 @@ static larmor_status save_coils(larmor_output *out, const larmor_array *maps, co
     LMR_HEAP larmor_array **view = calloc((size_t)coils, sizeof *view);
     larmor_status st = images && view ? LARMOR_OK : LMR_NO_MEMORY();
     for (int c = 0; c < coils && !st; c++) {
-        st = larmor_array_part(maps, c, 1, larmor_shape_of(shape.ndim - 1, shape.dim), &view[c]);
+        st = lmr_one_of(maps, c, &view[c]);
         if (meta) images[c].meta = *meta;
         images[c].data = view[c];
     }

@@ -7,6 +7,7 @@
 
 #include "io/reader/h5.h"
 #include "io/reader/h5_heap.h"
+#include "io/reader/numbers.h"
 
 _Static_assert(sizeof(lmr_mrd_image) == 198, "ISMRMRD's image header has 198 bytes");
 _Static_assert(sizeof(lmr_mrd_readout_head) == 340, "ISMRMRD's acquisition header has 340 bytes");
@@ -319,23 +320,9 @@ larmor_status lmr_mrd_decode_image(hid_t type, const unsigned char *element, lmr
 
 /* ---- numbers ---- */
 
-#define FROM(type)                                                                                                   \
-    static float from_##type(const unsigned char *from)                                                              \
-    {                                                                                                                \
-        type value;                                                                                                  \
-        memcpy(&value, from, sizeof value);                                                                          \
-        return (float)value;                                                                                         \
-    }
-FROM(float)
-FROM(double)
-FROM(int8_t)
-FROM(int16_t)
-FROM(int32_t)
-FROM(int64_t)
-FROM(uint8_t)
-FROM(uint16_t)
-FROM(uint32_t)
-FROM(uint64_t)
+LMR_NUMBERS(float)
+LMR_NUMBER(float, int64_t)
+LMR_NUMBER(float, uint64_t)
 
 lmr_mrd_number lmr_mrd_find_number(hid_t type)
 {

@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "io/reader/numbers.h"
 #include "io/reader/parsers.h"
 
 #define DATA_OFFSET 352
@@ -56,30 +57,15 @@ static larmor_status check_end(const lmr_source *source, gzFile file)
     return LARMOR_OK;
 }
 
-/* The value of a real number as a file has it. */
-#define VALUE_OF(type)                                                                                               \
-    static double value_of_##type(const unsigned char *from)                                                         \
-    {                                                                                                                \
-        type value;                                                                                                  \
-        memcpy(&value, from, sizeof value);                                                                          \
-        return (double)value;                                                                                        \
-    }
-VALUE_OF(uint8_t)
-VALUE_OF(int8_t)
-VALUE_OF(int16_t)
-VALUE_OF(uint16_t)
-VALUE_OF(int32_t)
-VALUE_OF(uint32_t)
-VALUE_OF(float)
-VALUE_OF(double)
+LMR_NUMBERS(double)
 
 /* NIfTI's types that are read. */
 static const voxel_type voxel_types[] = {
-    {DT_UINT8, 1, LARMOR_F32, value_of_uint8_t},   {DT_INT8, 1, LARMOR_F32, value_of_int8_t},
-    {DT_INT16, 2, LARMOR_F32, value_of_int16_t},   {DT_UINT16, 2, LARMOR_F32, value_of_uint16_t},
-    {DT_FLOAT32, 4, LARMOR_F32, value_of_float},   {DT_INT32, 4, LARMOR_F64, value_of_int32_t},
-    {DT_UINT32, 4, LARMOR_F64, value_of_uint32_t}, {DT_FLOAT64, 8, LARMOR_F64, value_of_double},
-    {DT_COMPLEX64, 8, LARMOR_C64, NULL},           {DT_COMPLEX128, 16, LARMOR_C128, NULL}};
+    {DT_UINT8, 1, LARMOR_F32, from_uint8_t},   {DT_INT8, 1, LARMOR_F32, from_int8_t},
+    {DT_INT16, 2, LARMOR_F32, from_int16_t},   {DT_UINT16, 2, LARMOR_F32, from_uint16_t},
+    {DT_FLOAT32, 4, LARMOR_F32, from_float},   {DT_INT32, 4, LARMOR_F64, from_int32_t},
+    {DT_UINT32, 4, LARMOR_F64, from_uint32_t}, {DT_FLOAT64, 8, LARMOR_F64, from_double},
+    {DT_COMPLEX64, 8, LARMOR_C64, NULL},       {DT_COMPLEX128, 16, LARMOR_C128, NULL}};
 
 static larmor_status check_header(const lmr_source *source, nifti *n)
 {

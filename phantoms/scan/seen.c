@@ -82,10 +82,9 @@ static larmor_status scaled(const larmor_array *x, double factor, larmor_array *
 /* Column l of h [fine..., many] with the negative of column l of phase [samples..., many] */
 static larmor_status add_column(list *l, const larmor_array *h, const larmor_array *phase, int64_t column)
 {
-    const larmor_shape image = larmor_array_shape(h), samples = larmor_array_shape(phase);
     LMR_OWNED(larmor_array) *time = NULL, *negative = NULL, *space = NULL;
-    LMR_TRY(larmor_array_part(h, column, 1, larmor_shape_of(image.ndim - 1, image.dim), &space));
-    LMR_TRY(larmor_array_part(phase, column, 1, larmor_shape_of(samples.ndim - 1, samples.dim), &time));
+    LMR_TRY(lmr_one_of(h, column, &space));
+    LMR_TRY(lmr_one_of(phase, column, &time));
     LMR_TRY(scaled(time, -1, &negative));
     l->term[l->count++] = (larmor_model_term){space, negative, 0};
     space = negative = NULL;
@@ -175,7 +174,7 @@ static larmor_status given_of(const larmor_simulation *s, int repetition, larmor
     LMR_REFUSE(have.ndim < 2 || have.dim[have.ndim - 1] != s->info.repetitions, LARMOR_ERR_SHAPE,
                "simulation: motion_fields are %s, expected [matrix..., axes, %lld]",
                lmr_describe(s->o.motion_fields).s, (long long)s->info.repetitions);
-    return larmor_array_part(s->o.motion_fields, repetition, 1, larmor_shape_of(have.ndim - 1, have.dim), mine);
+    return lmr_one_of(s->o.motion_fields, repetition, mine);
 }
 
 /* Of the fine voxels, where samples see them; NULL: where they are. */

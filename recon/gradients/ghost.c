@@ -27,7 +27,6 @@ static const double max_step_difference = 1e-3; /* of a step, between evenly spa
 static const double min_edge_energy = 4; /* of the rows at the edges, over those in the middle, of images that wrap */
 static const double max_spacing = 1.5;   /* 1/FOV: farther lines fold the image */
 static const double min_correction = 1e-4; /* rad and cycles per field of view */
-static const double not_there = 5e5; /* cycles per field of view: what larmor_samples_align fills readouts up with */
 
 static larmor_status check_scan(const larmor_array *kspace, const larmor_array *traj)
 {
@@ -90,7 +89,7 @@ static larmor_status measure_lines(lines *l)
     for (int64_t i = 0; i < l->count; i++) {
         const double *k = begin_of(l, i);
         l->length[i] = l->n;
-        while (l->length[i] > 0 && k[l->nd * (l->length[i] - 1)] >= not_there) l->length[i]--;
+        while (l->length[i] > 0 && k[l->nd * (l->length[i] - 1)] >= LARMOR_NO_SAMPLE / 2) l->length[i]--;
     }
     return LARMOR_OK;
 }

@@ -15,21 +15,17 @@ static larmor_status expect_sets(const char *who, const larmor_array *maps, cons
     return lmr_expect(who, "maps", maps, like->dev, like->dtype, larmor_shape_append(coils, maps->shape.dim[last]));
 }
 
-static larmor_status one_set(larmor_array *all, int64_t set, larmor_array **one)
-{
-    return larmor_array_part(all, set, 1, larmor_shape_of(all->shape.ndim - 1, all->shape.dim), one);
-}
-
 /* e, like an image, <- the largest of the sets' sum_c |s_c|^2. */
-static larmor_status peak_energy(larmor_array *maps, const larmor_array *like, larmor_array **e)
+static larmor_status peak_energy(const larmor_array *maps, const larmor_array *like, larmor_array **e)
 {
     const int64_t sets = maps->shape.dim[maps->shape.ndim - 1], voxels = larmor_array_count(like);
     const int64_t coils = maps->shape.dim[maps->shape.ndim - 2];
     LMR_HEAP LMR_NEW_ZEROS(double complex, peak, voxels);
     LMR_OWN(larmor_array, energy, larmor_array_create(like->dev, like->dtype, like->shape, &energy));
     for (int64_t m = 0; m < sets; m++) {
-        LMR_OWN(larmor_array, set, one_set(maps, m, &set));
+        LMR_OWN(larmor_array, set, lmr_one_of(maps, m, &set));
         LMR_TRY(lmr_vec_of(set)->combine(set->dev->ctx, voxels, coils, set->data, set->data, energy->data));
+        if (sets == 1) return LMR_HAND_ON(*e, energy);
         LMR_OWN_MEMORY(double complex, of_set, larmor_array_download(energy, LARMOR_C128, &of_set));
         for (int64_t i = 0; i < voxels; i++) peak[i] = fmax(creal(peak[i]), creal(of_set[i]));
     }
@@ -37,7 +33,7 @@ static larmor_status peak_energy(larmor_array *maps, const larmor_array *like, l
 }
 
 /* *e <- the power of the sets' largest energy, 0 where that is at most `least` of its maximum. */
-static larmor_status peak_power(larmor_array *maps, const larmor_array *like, int halves, double least,
+static larmor_status peak_power(const larmor_array *maps, const larmor_array *like, int halves, double least,
                                 larmor_array **e)
 {
     const lmr_recon_kernels *kernels;
@@ -50,18 +46,32 @@ static larmor_status peak_power(larmor_array *maps, const larmor_array *like, in
     return LMR_HAND_ON(*e, power);
 }
 
-larmor_status larmor_sets_divide_by_energy(larmor_array *maps, double least, larmor_array *x)
+/* maps [image..., coils, sets], x [image..., sets] */
+static larmor_status divide_images(const larmor_array *maps, double least, larmor_array *x)
 {
-    LMR_NEED(maps, x);
-    const int64_t sets = maps->shape.dim[maps->shape.ndim - 1];
-    LMR_OWN(larmor_array, first, one_set(x, 0, &first));
+    LMR_OWN(larmor_array, first, lmr_one_of(x, 0, &first));
     LMR_TRY(expect_sets("divide by energy", maps, first));
     LMR_OWN(larmor_array, factor, peak_power(maps, first, -2, least, &factor));
-    for (int64_t m = 0; m < sets; m++) {
-        LMR_OWN(larmor_array, image, one_set(x, m, &image));
+    for (int64_t m = 0; m < maps->shape.dim[maps->shape.ndim - 1]; m++) {
+        LMR_OWN(larmor_array, image, lmr_one_of(x, m, &image));
         LMR_TRY(larmor_mul(factor, 0, image));
     }
     return LARMOR_OK;
+}
+
+larmor_status larmor_divide_by_energy_above(const larmor_array *maps, int sets, double least, larmor_array *x)
+{
+    LMR_REFUSE(!maps || !x, LARMOR_ERR_SHAPE, "divide by energy: maps are %s and an image is %s, expected both",
+               lmr_describe(maps).s, lmr_describe(x).s);
+    if (sets > 1) return divide_images(maps, least, x);
+    LMR_OWN(larmor_array, set, larmor_array_reshape(maps, larmor_shape_append(maps->shape, 1), &set));
+    LMR_OWN(larmor_array, image, larmor_array_reshape(x, larmor_shape_append(x->shape, 1), &image));
+    return divide_images(set, least, image);
+}
+
+larmor_status larmor_divide_by_energy(const larmor_array *maps, larmor_array *x)
+{
+    return larmor_divide_by_energy_above(maps, 1, 1e-6, x);
 }
 
 larmor_status larmor_sets_normalise(larmor_array *maps)
@@ -80,15 +90,15 @@ larmor_status larmor_sets_normalise(larmor_array *maps)
 }
 
 /* coil <- sum_m s_cm x_m of one coil. */
-static larmor_status coil_image(larmor_array *maps, larmor_array *x, int64_t c, larmor_array *product,
+static larmor_status coil_image(const larmor_array *maps, const larmor_array *x, int64_t c, larmor_array *product,
                                 larmor_array *coil)
 {
     const int64_t sets = x->shape.dim[x->shape.ndim - 1];
     LMR_TRY(larmor_zero(coil));
     for (int64_t m = 0; m < sets; m++) {
-        LMR_OWN(larmor_array, set, one_set(maps, m, &set));
-        LMR_OWN(larmor_array, map, one_set(set, c, &map));
-        LMR_OWN(larmor_array, image, one_set(x, m, &image));
+        LMR_OWN(larmor_array, set, lmr_one_of(maps, m, &set));
+        LMR_OWN(larmor_array, map, lmr_one_of(set, c, &map));
+        LMR_OWN(larmor_array, image, lmr_one_of(x, m, &image));
         LMR_TRY(larmor_copy(image, product));
         LMR_TRY(larmor_mul(map, 0, product));
         LMR_TRY(larmor_axpby(1, product, 1, coil));
@@ -107,8 +117,8 @@ larmor_status larmor_sets_join(larmor_array *maps, larmor_array *x, larmor_array
     /* the root of what has been summed is one more image of the next sum */
     const larmor_shape two = larmor_shape_append(joined->shape, 2);
     LMR_OWN(larmor_array, pair, larmor_array_create(x->dev, x->dtype, two, &pair));
-    LMR_OWN(larmor_array, coil, one_set(pair, 0, &coil));
-    LMR_OWN(larmor_array, sum, one_set(pair, 1, &sum));
+    LMR_OWN(larmor_array, coil, lmr_one_of(pair, 0, &coil));
+    LMR_OWN(larmor_array, sum, lmr_one_of(pair, 1, &sum));
     for (int64_t c = 0; c < coils; c++) {
         LMR_TRY(coil_image(maps, x, c, product, coil));
         LMR_TRY(larmor_root_sum_of_squares(pair, joined));

@@ -1,4 +1,4 @@
-/* From coil images to the final image: root sum of squares, division by the maps' energy, crop, other voxels.
+/* From coil images to the final image: root sum of squares, crop, other voxels.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "core/core.h"
 #include "recon/inputs.h"
@@ -27,18 +27,6 @@ larmor_status larmor_root_sum_of_squares(const larmor_array *coils, larmor_array
     LMR_TRY(lmr_recon_kernels_of(x->dev, x->dtype, &kernels));
     LMR_TRY(kernels->power(x->dev->ctx, larmor_array_count(x), 1, 0, energy->data));
     return larmor_copy(energy, x);
-}
-
-larmor_status larmor_divide_by_energy(const larmor_array *maps, larmor_array *x)
-{
-    const lmr_recon_kernels *kernels;
-    double most;
-    LMR_OWN(larmor_array, energy, energy_of("divide by energy", "maps", maps, x, &energy));
-    const int64_t voxels = larmor_array_count(x);
-    LMR_TRY(lmr_recon_kernels_of(x->dev, x->dtype, &kernels));
-    LMR_TRY(kernels->largest(x->dev->ctx, voxels, energy->data, &most));
-    LMR_TRY(kernels->power(x->dev->ctx, voxels, -2, 1e-6 * most, energy->data));
-    return larmor_mul(energy, 0, x);
 }
 
 larmor_status larmor_clear_unseen(const larmor_array *maps, larmor_array *x)

@@ -41,6 +41,13 @@ for traj in $names; do
     reconstruct one.h5 -o one-image.h5 --maps one.cfl --force -q
     expect 0 compare one-image.h5 truth.h5 --magnitude --tol 0.4
 done
+expect 0 phantom -o one.h5 --truth truth.h5 --matrix 16 --coils 4 --force -q
+choices maps --method
+choices recon --maps
+for method in $names; do
+    reconstruct one.h5 -o one-image.h5 --maps "$method" --force -q
+    expect 0 compare one-image.h5 truth.h5 --magnitude --tol 0.4
+done
 choices phantom --phantom
 for phantom in $names; do
     expect 0 phantom -o one.h5 --phantom "$phantom" --matrix 16 --coils 2 --force -q

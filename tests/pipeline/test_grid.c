@@ -283,4 +283,7 @@ TEST(a_matrix_that_the_samples_cannot_fill_is_refused)
     assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_FORMAT,
                    "a matrix of 4096 x 32 x 1 for 60 readouts of 64 samples, which cannot fill it");
     assert_ok(try_recon(&s, &smaller, &recon));
+    s.arrays.matrix[2] = 2;
+    OWNED(larmor_recon) *volume;
+    assert_refused(try_recon(&s, &opts, &volume), LARMOR_ERR_FORMAT, "a matrix of 4096 x 32 x 2 for 60 readouts");
 }

@@ -184,13 +184,17 @@ TEST(options_of_one_method_take_it)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         larmor_recon_opts opts = cases[i].opts;
         larmor_recon_plan plan;
+        notes n = {.text = ""};
         opts.maps = s.maps;
+        opts.listener = take_note;
+        opts.user = &n;
         OWNED(larmor_recon) *recon = recon_of(&s, &opts);
         assert_ok(larmor_recon_describe(recon, 0, &plan));
         assert_string_equal(plan.method, cases[i].name);
         OWN(larmor_recon_result, result, larmor_recon_run(recon, 0, &result));
         assert_string_equal(result.report.method.name, cases[i].name);
         assert_int_equal(result.report.method.from, LARMOR_METHOD_FROM_OPTIONS);
+        assert_noted(n, ", as an option is given that is of one method");
     }
 }
 

@@ -1,5 +1,6 @@
-/* pipeline/maps.c: maps by nonlinear inversion; pipeline/nlinv_frames.c: frames by it. SPDX-License-Identifier:
- * Apache-2.0 */
+/* pipeline/maps.c: maps by nonlinear inversion; check/map_trust.c: how far they can be trusted;
+ * pipeline/nlinv_frames.c: frames by it. SPDX-License-Identifier: Apache-2.0 */
+#include "check/map_trust.h"
 #include "tests/pipeline/scan.h"
 
 /* How far the image is from the truth with the shading that maps of unit energy leave. */
@@ -138,4 +139,55 @@ TEST(what_frames_by_nonlinear_inversion_have_not_is_refused)
         larmor_recon *recon;
         assert_refused(try_recon(&s, &cases[i].opts, &recon), LARMOR_ERR_ARG, cases[i].line);
     }
+}
+
+/* The spacing of two readouts [length] along x, `apart` along y, in a field of view of which a part was encoded. */
+static double spacing_of(int length, const double *x, double apart, double part)
+{
+    const double encoded[3] = {part, part, 1};
+    double spacing;
+    HEAP double *k = calloc((size_t)(4 * length), sizeof *k);
+    for (int i = 0; i < 2 * length; i++) {
+        k[2 * i] = x[i % length] / part;
+        k[2 * i + 1] = apart * (i / length) / part;
+    }
+    OWN(larmor_array, *traj,
+        larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, length, apart > 0 ? 2 : 1), LARMOR_F64, k, &traj));
+    assert_ok(lmr_maps_spacing(traj, encoded, &spacing));
+    return spacing;
+}
+
+TEST(the_spacing_of_samples_is_the_median_along_readouts_within_16_of_the_centre_of_the_encoded_field_of_view)
+{
+    enum { LENGTH = 20 };
+    const double x[LENGTH] = {0, 1, 2, 3, 6, 9, 12, 15, 31, 37, 43, 49, 55, 61, 67, 73, 79, 85, 91, 97};
+    assert_at_most(fabs(spacing_of(LENGTH, x, 1, 1) - 3), 1e-6);
+    assert_at_most(fabs(spacing_of(LENGTH, x, 1, 0.5) - 3), 1e-6);
+    assert_true(spacing_of(LENGTH, x, 0, 1) == 0);                   /* one readout may be in any order */
+    assert_true(spacing_of(2, (const double[]){20, 14}, 1, 1) == 0); /* from one to the next is no step */
+}
+
+/* Of readouts; missed: what the inversion leaves of them. */
+static larmor_maps_warning judged(const char *name, const larmor_traj_opts *opts, double missed)
+{
+    const double whole[3] = {1, 1, 1};
+    larmor_coils_report report;
+    OWNED(larmor_array) *traj;
+    assert_ok(larmor_traj_create(dev, name, opts, &traj));
+    assert_ok(lmr_maps_judge_inversion(traj, LARMOR_SHAPE(N, N), whole, missed, &report));
+    print_message("%s: %g sampled, %g explained, %d\n", name, report.sampled, report.dominance, report.warning);
+    return report.warning;
+}
+
+TEST(maps_by_inversion_are_trusted_where_samples_are_close_enough_and_explained)
+{
+    const larmor_traj_opts near = {.matrix = {N, N}, .readouts = SPOKES, .samples = N * 2 / 3},
+                           far = {.matrix = {N, N}, .readouts = SPOKES, .samples = N / 2},
+                           every_second = {.matrix = {N, N}, .acceleration = {2, 1}},
+                           arms = {.matrix = {N, N}, .undersampling = 2};
+    assert_int_equal(judged("golden", &near, 0.5), LARMOR_MAPS_TRUSTED);
+    assert_int_equal(judged("golden", &far, 0.5), LARMOR_MAPS_UNDERSAMPLED);
+    assert_int_equal(judged("golden", &near, 0.95), LARMOR_MAPS_AMBIGUOUS);
+    assert_int_equal(judged("cartesian", &every_second, 0.5), LARMOR_MAPS_UNDERSAMPLED);
+    assert_int_equal(judged("spiral", &arms, 0.5), LARMOR_MAPS_TRUSTED);
 }

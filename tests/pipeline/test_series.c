@@ -206,3 +206,47 @@ TEST(a_volume_without_signal_changes_no_other_of_a_joint_series)
         assert_noted(n, line);
     }
 }
+
+/* Two images with one of the opposite sign between them. */
+static scan scan_with_a_negative(const char *phantom, double sigma)
+{
+    scan s = {.arrays = {.matrix = {N, N}, .trajectory = "goldenangle", .images = 3}};
+    assert_ok(larmor_phantom_create(phantom, 2, &s.phantom));
+    assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C64, LARMOR_SHAPE(N, N), NULL, 2, &s.maps));
+    for (int i = 0; i < 3; i++) {
+        const larmor_traj_opts opts = {.matrix = {N, N}, .readouts = SPOKES, .samples = SAMPLES, .first = i * SPOKES};
+        larmor_readouts *r = &s.image[i];
+        assert_ok(larmor_traj_create(dev, "golden", &opts, &r->traj));
+        assert_ok(larmor_phantom_kspace(s.phantom, r->traj, 2, LARMOR_C64, &r->kspace));
+        assert_ok(larmor_phantom_noise(r->kspace, sigma, 1 + (uint64_t)i));
+        r->meta.repetition = i;
+    }
+    assert_ok(larmor_axpby(-1, s.image[1].kspace, 0, s.image[1].kspace));
+    return s;
+}
+
+static larmor_choice choice_of(const scan *s, const char *method, double time_weight)
+{
+    const larmor_recon_opts opts = KNOWN(.method = method, .joint = 1, .maps = s->maps, .time_weight = time_weight);
+    OWNED(larmor_recon_result) result = result_of(s, &opts);
+    return result.report.choice;
+}
+
+/* From 4 to 1, which is better, and to 1/4, which is not; then no larger one is tried. */
+TEST(smaller_weights_in_time_are_tried_first)
+{
+    OWNED(scan) s = scan_with_a_negative("shepp-logan", 1e-4);
+    const larmor_choice found = choice_of(&s, "tv", 0), four = choice_of(&s, "tv", 4), one = choice_of(&s, "tv", 1),
+                        quarter = choice_of(&s, "tv", 0.25);
+    assert_true(found.time_weight == 1);
+    assert_true(one.misfit < four.misfit && one.misfit < quarter.misfit);
+    assert_int_equal(found.tried, four.tried + one.tried + quarter.tried);
+}
+
+/* The less differences in time weigh the better, so that the last of them that is tried is taken. */
+TEST(no_penalty_beside_the_first_weighs_less_than_a_64th)
+{
+    OWNED(scan) s = scan_with_a_negative("texture", 1e-3);
+    const larmor_choice found = choice_of(&s, "l1+tv:t", 0);
+    assert_true(found.ratios[1] == 1 / 64.);
+}

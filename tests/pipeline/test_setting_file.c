@@ -49,6 +49,17 @@ IN_FOLDER(lines_a_table_comments_lists_and_quotes_set_the_same_options)
     }
 }
 
+IN_FOLDER(a_number_without_quotes_has_up_to_63_characters)
+{
+    char text[96];
+    larmor_recon_opts opts = OPTS(.iters = 0);
+    snprintf(text, sizeof text, "tol = 0.25%059d", 0);
+    assert_ok(larmor_settings_read(file_of(text), &opts, NULL, NULL));
+    assert_true(opts.tol == 0.25);
+    strcat(text, "0");
+    refused(text, "a string in quotes, a number");
+}
+
 IN_FOLDER(options_that_are_the_default_are_not_written)
 {
     char line[LINE];

@@ -56,7 +56,7 @@ TEST(images_of_several_sets_are_joined_as_the_coils_see_them_however_they_share)
     assert_ok(larmor_sets_join(maps, images, joined));
     HEAP cplx *same = values_of(joined);
     for (int i = 0; i < VOXELS; i++) assert_at_most(cabs(same[i] - expected[i]), 1e-12);
-    assert_ok(larmor_sets_divide_by_energy(maps, 1e-6, images)); /* of the energy 1 now */
+    assert_ok(larmor_divide_by_energy_above(maps, SETS, 1e-6, images)); /* of the energy 1 now */
     HEAP cplx *kept = values_of(images);
     for (int i = 0; i < VOXELS * SETS; i++) assert_at_most(cabs(kept[i] - (&x[0][0])[i]), 1e-12);
     assert_refused(larmor_sets_join(maps, joined, joined), LARMOR_ERR_SHAPE, "join sets: images");

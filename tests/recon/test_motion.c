@@ -1,5 +1,6 @@
 /* recon/motion: poses, samples and maps in the frame of an object that moves, and SENSE of readouts in several
  * states. SPDX-License-Identifier: Apache-2.0 */
+#include "recon/motion/rigid.h"
 #include "tests/recon/support.h"
 
 ENDS_ITSELF_BY(larmor_motion_states_free, larmor_motion_states)
@@ -464,4 +465,15 @@ TEST(what_does_not_fit_is_refused)
     OWNED(larmor_array) *few = zeros(LARMOR_F64, LARMOR_SHAPE(3, 6));
     assert_refused(larmor_motion_apply(NULL, s.traj, few, fov_mm, &moved), LARMOR_ERR_SHAPE,
                    ", expected real [12, 6]");
+}
+
+TEST(the_angle_of_a_pose_is_that_of_its_rotation_about_whichever_axis)
+{
+    for (int axis = 0; axis < 3; axis++) {
+        double pose[LARMOR_POSE] = {1, 2, 3};
+        pose[3 + axis] = axis == 1 ? -10 : 10;
+        assert_at_most(fabs(lmr_rigid_angle(pose, 3) - 10), 1e-9);
+        assert_at_most(fabs(lmr_rigid_angle(pose, 2) - (axis == 2 ? 10 : 0)), 1e-6);
+    }
+    assert_at_most(fabs(lmr_rigid_angle((const double[]){0, 0, 0, 90, 90, 0}, 3) - 120), 1e-9);
 }
