@@ -334,3 +334,29 @@ fail:
     larmor_samples_free(out);
     return lmr_fail_in(st, lmr_source_name(source));
 }
+
+/* ---- the samples of a readout ---- */
+
+enum { CENTRE = 16 }; /* 1/FOV around the centre of k-space, where samples of a readout are looked at */
+
+larmor_status lmr_readout_spacing(const larmor_array *traj, const double encoded[3], double *spacing)
+{
+    const larmor_shape shape = larmor_array_shape(traj);
+    const int64_t nd = shape.dim[0], n = shape.dim[1], points = larmor_array_count(traj) / nd;
+    int64_t count = 0;
+    *spacing = 0;
+    if (points == n) return LARMOR_OK; /* all in one, as of arrays, may be in any order */
+    LMR_HEAP LMR_NEW(float, step, points);
+    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
+    for (int64_t i = 0; i + 1 < points; i++) {
+        double radius = 0, length = 0;
+        for (int64_t d = 0; d < nd; d++) {
+            const double at = k[nd * i + d], next = k[nd * (i + 1) + d];
+            radius = hypot(radius, at * encoded[d]);
+            length = hypot(length, (next - at) * encoded[d]);
+        }
+        if ((i + 1) % n != 0 && radius <= CENTRE) step[count++] = (float)length;
+    }
+    *spacing = count ? lmr_median_f32(step, count) : 0;
+    return LARMOR_OK;
+}

@@ -19,3 +19,7 @@ larmor_delays_opts lmr_delays_opts(const larmor_grid *grid);
 /* samples->traj of a group becomes that of gradients with the job's impulse response and the encoding's delays. */
 larmor_status lmr_correct_trajectory(const lmr_job *job, int index, int encoding, const larmor_grid *grid,
                                      larmor_samples *samples);
+
+/* The typical distance of the samples of a readout near the centre of k-space, in 1/FOV; 0 where there are none, or
+ * one readout alone. encoded: the field of view that was encoded, as part of that of the points. */
+larmor_status lmr_readout_spacing(const larmor_array *traj, const double encoded[3], double *spacing);
