@@ -8,6 +8,7 @@
 #include "pipeline/method.h"
 #include "scan/cartesian.h"
 #include "scan/sample_cache.h"
+#include "scan/trajectory.h"
 
 /* The object folds where so much of it has two eigenvalues near 1; noise and edges alone make less
  * (docs/records/maps.md, "What auto chooses"). */
@@ -194,7 +195,7 @@ static int centre_aliases(const chooser *c, const lmr_calibration_survey *survey
 {
     if (samples_are_apart(survey)) return 1;
     if (survey->straight || (survey->cartesian && survey->side >= least_side)) return 0;
-    return lmr_maps_alias(c->grid->ndim, survey->aliasing);
+    return lmr_maps_alias(c->grid->apart[2] ? 2 : c->grid->ndim, survey->aliasing);
 }
 
 /* 1 if so few lines follow each other around the centre, for want of those between, that maps from them err. */
@@ -275,27 +276,29 @@ static larmor_status choose_for_volume(const chooser *c, int spokes, const lmr_m
 
 /* By what was measured over simulated scans (docs/records/maps.md): nonlinear inversion where images of the centre
  * alias; ESPIRiT off the grid and where lines are missing between others, and in 2D beyond a short block of them and
- * where the object folds; else Walsh's method, which is as good and quicker. folded: the part of the object for which
+ * where the object folds; else Walsh's method, which is as good and quicker. Slices that were excited together
+ * are by nonlinear inversion or Walsh's method: where one has air and another tissue, maps by ESPIRiT made up to 1.8
+ * times the error (docs/records/multiband.md). folded: the part of the object for which
  * two sets of maps are wanted, or 0. */
 static larmor_status choose_by_data(const chooser *c, const lmr_maps_method **method, double *folded)
 {
+    const int is_volume = c->grid->ndim > 2 && !c->grid->apart[2];
     lmr_calibration_survey survey;
     int spokes;
     *method = lmr_maps_method_of("walsh");
     *folded = 0;
-    if (c->grid->apart[2]) return LARMOR_OK;
-    if (lmr_hole_in_maps(c->job->facts, &c->group)) {
+    if (!c->grid->apart[2] && lmr_hole_in_maps(c->job->facts, &c->group)) {
         take_inversion(c, NULL, method);
         return LARMOR_OK;
     }
     LMR_TRY(has_spokes(c, &spokes));
-    if (c->grid->ndim > 2) return choose_for_volume(c, spokes, method);
+    if (is_volume) return choose_for_volume(c, spokes, method);
     LMR_TRY(look(c, 1, &survey));
     if (centre_aliases(c, &survey) || lacks_lines(&survey)) {
         take_inversion(c, &survey, method);
         return LARMOR_OK;
     }
-    if (survey.side < least_side) return LARMOR_OK;
+    if (survey.side < least_side || c->grid->apart[2]) return LARMOR_OK;
     const int two = folds(&survey) && can_take_two(c->job);
     if (survey.cartesian && !two && !survey.gaps && !survey.block) return LARMOR_OK;
     *method = lmr_maps_method_of("espirit");
@@ -342,7 +345,8 @@ larmor_status lmr_maps_method_for(lmr_job *job, int index, const larmor_samples 
     LMR_TRY(lacks_samples(job, &c.group, &lacks));
     if (!lacks) return LARMOR_OK;
     LMR_TRY(choose_by_data(&c, method, &folded));
-    const int lacks_memory = c.grid->ndim > 2 && !strcmp((*method)->name, "espirit"); /* it was known for the lead */
+    const int lacks_memory =
+        c.grid->ndim > 2 && !c.grid->apart[2] && !strcmp((*method)->name, "espirit"); /* it was known for the lead */
     if (job->facts->sets > (*method)->sets || lacks_memory) *method = job->facts->maps_method;
     return LARMOR_OK;
 }

@@ -37,7 +37,6 @@ static larmor_status centre_density(const lmr_maps_task *t, const larmor_coils_o
 static larmor_status make_walsh(const lmr_maps_task *t, larmor_array **maps, larmor_coils_report *report)
 {
     larmor_coils_opts opts = walsh_opts(t);
-    if (t->apart) return lmr_slice_maps(t->samples, t->image, &opts, maps, report);
     LMR_OWN(larmor_array, density, centre_density(t, &opts, &density));
     opts.density = density;
     return larmor_coils_estimate(t->samples->kspace, t->samples->traj, NULL, t->image, &opts, maps, report);
@@ -248,7 +247,9 @@ static larmor_status make_nlinv(const lmr_maps_task *t, larmor_array **maps, lar
     lmr_log(job->events,
             "coil maps: nonlinear inversion, %d Newton steps of %d iterations in all, residual %.3g, %.2f s", r.steps,
             r.inner, r.residual, r.seconds);
-    const larmor_status judged = lmr_maps_judge_inversion(t->samples->traj, t->image, t->encoded, r.residual, report);
+    const double explained = (1 - pow(r.residual, 2)) * (double)(t->shared ? t->shared : 1);
+    const larmor_status judged =
+        lmr_maps_judge_inversion(t->samples->traj, t->image, t->encoded, sqrt(fmax(0, 1 - explained)), report);
     if (!judged) return LARMOR_OK;
     LMR_CLEAR(*maps);
     return judged;
@@ -426,33 +427,40 @@ int lmr_maps_alias(int ndim, double aliasing)
     return aliasing > (ndim > 2 ? min_aliasing_3d : min_aliasing);
 }
 
-larmor_status lmr_maps_look(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,
-                            const larmor_samples *samples, int at_region, lmr_calibration_survey *survey)
+static larmor_status look_at_task(const lmr_maps_task *t, int at_region, lmr_calibration_survey *survey)
 {
     larmor_region_report found;
     LMR_OWNED(larmor_array) *region = NULL, *ramp = NULL;
-    LMR_FREED_BY(larmor_samples_free) larmor_samples own = {0};
-    lmr_maps_task task;
-    *survey = (lmr_calibration_survey){.side = 0};
-    LMR_TRY(begin_task(job, index, group, grid, samples, lmr_averages(job), &task, &own));
-    survey->straight = !larmor_density_ramp(task.samples->traj, task.image, &ramp);
+    survey->straight = !larmor_density_ramp(t->samples->traj, t->image, &ramp);
     LMR_CLEAR(ramp);
-    larmor_status st = lmr_maps_spacing(task.samples->traj, task.encoded, &survey->spacing);
+    larmor_status st = lmr_maps_spacing(t->samples->traj, t->encoded, &survey->spacing);
     if (!st && !survey->straight)
-        st = larmor_calibration_aliasing(task.samples->traj, task.image, task.encoded, &survey->aliasing);
-    const larmor_region_opts region_of = region_opts(job, task.encoded);
+        st = larmor_calibration_aliasing(t->samples->traj, t->image, t->encoded, &survey->aliasing);
+    const larmor_region_opts region_of = region_opts(t->job, t->encoded);
     if (!st && at_region)
-        st =
-            larmor_calibration_region(task.samples->kspace, task.samples->traj, task.image, &region_of, NULL, &found);
+        st = larmor_calibration_region(t->samples->kspace, t->samples->traj, t->image, &region_of, NULL, &found);
     if (st == LARMOR_ERR_NUMERIC) return LARMOR_OK;
     if (st || !at_region) return st;
-    survey->side = least_side(&found, &task);
+    survey->side = least_side(&found, t);
     survey->cartesian = found.cartesian;
-    survey->block = found.cartesian && !job->settings->opts.calibration && survey->side < USUAL_SIDE;
+    survey->block = found.cartesian && !t->job->settings->opts.calibration && survey->side < USUAL_SIDE;
     if (!found.cartesian) return LARMOR_OK;
-    LMR_TRY(
-        larmor_calibration_region(task.samples->kspace, task.samples->traj, task.image, &region_of, &region, &found));
-    return find_folded(&task, region, &found, &survey->folded);
+    LMR_TRY(larmor_calibration_region(t->samples->kspace, t->samples->traj, t->image, &region_of, &region, &found));
+    return find_folded(t, region, &found, &survey->folded);
+}
+
+larmor_status lmr_maps_look(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,
+                            const larmor_samples *samples, int at_region, lmr_calibration_survey *survey)
+{
+    LMR_FREED_BY(larmor_samples_free) larmor_samples own = {0}, of_slice = {0};
+    lmr_maps_task task, slice;
+    *survey = (lmr_calibration_survey){.side = 0};
+    LMR_TRY(begin_task(job, index, group, grid, samples, lmr_averages(job), &task, &own));
+    if (!task.apart) return look_at_task(&task, at_region, survey);
+    LMR_TRY(lmr_slice_task(&task, task.image.dim[2] / 2, &of_slice, &slice));
+    survey->is_shared = slice.shared > 0;
+    if (!survey->is_shared) return look_at_task(&slice, at_region, survey);
+    return larmor_calibration_aliasing(task.samples->traj, task.image, task.encoded, &survey->aliasing);
 }
 
 larmor_status lmr_maps_region(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,
@@ -505,7 +513,10 @@ static larmor_status find_maps(lmr_job *job, int index, const larmor_group *grou
     LMR_TRY(lmr_enter(job->events, "coil maps"));
     LMR_TRY(begin_task(job, index, group, grid, samples, 0, &task, &own));
     if (task.samples == samples) task.cached = cached;
-    LMR_TRY(method->make(&task, &job->found.maps.array, &job->found.maps.report));
+    if (task.apart)
+        LMR_TRY(lmr_slice_maps(&task, method, &job->found.maps.array, &job->found.maps.report));
+    else
+        LMR_TRY(method->make(&task, &job->found.maps.array, &job->found.maps.report));
     if (job->settings->opts.normalise)
         LMR_TRY(larmor_maps_normalise(job->found.maps.array, job->facts->sets ? job->facts->sets : 1,
                                       job->settings->opts.normalise));

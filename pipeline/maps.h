@@ -1,30 +1,7 @@
 /* The coil maps of a slice. SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-#include "larmor/maps.h"
-#include "scan/job.h"
-
-/* What a method finds maps from. */
-typedef struct lmr_maps_task {
-    lmr_job *job;
-    const larmor_samples *samples; /* readouts for calibration or, where there are none, the image's; whitened */
-    larmor_shape image;
-    int apart;                 /* 1: along z images have slices that are no neighbours: each has maps of its own */
-    double encoded[3];         /* the field of view that was encoded, as part of the image's */
-    int64_t first, planes;     /* maps of these planes along z alone, the same numbers; 0, 0: of all */
-    struct lmr_cached *cached; /* of the image's readouts, where these are the samples; or NULL */
-} lmr_maps_task;
-
-/* A way to find maps from data. */
-typedef struct lmr_maps_method {
-    const char *name, *help;
-    const char *said; /* in the log */
-    int sets;         /* the most that it makes */
-    /* maps [image..., coils(, job->sets)]; the report is zero before. Eigenvalues go to the job, if it keeps them. */
-    larmor_status (*make)(const lmr_maps_task *task, larmor_array **maps, larmor_coils_report *report);
-    /* the most bytes that it takes on the device, beyond its inputs and the maps; of so many planes, 0: of all */
-    larmor_status (*bytes)(const lmr_job *job, const larmor_problem *p, int64_t planes, int64_t *bytes);
-} lmr_maps_method;
+#include "pipeline/maps_task.h"
 
 /* The method of that name, or NULL. */
 const lmr_maps_method *lmr_maps_method_of(const char *name);
@@ -55,6 +32,8 @@ larmor_status lmr_make_maps(lmr_job *job, int index, const larmor_group *group, 
 typedef struct lmr_calibration_survey {
     int64_t side;    /* of the calibration region along its shortest axis; 0: there is none */
     int cartesian;   /* 1: its samples lie on a grid */
+    int is_shared;   /* 1: of slices that are no neighbours and none of which is measured alone, of all at once; else
+                      * of the middle one, or of the image */
     int straight;    /* 1: readouts are spokes, or lines through the centre */
     int block;       /* 1: of a grid, the region is smaller than usual along an axis, and than the image's k-space */
     int gaps;        /* 1: of a grid, the image's own lines lack some between them */

@@ -11,51 +11,104 @@
  * below this, and 1.6 to 7 times above (docs/records/multiband.md). */
 #define MAX_ALIASING 0.3
 
-/* The trajectory in the plane, and where each sample is along kz. */
-static larmor_status flatten(const larmor_array *traj, larmor_array **flat, double **kz)
+/* Places of partitions and of readouts in the plane, in 1/FOV, that are one. */
+#define SAME_PLACE 1e-4
+
+/* ---- the samples of a slice ---- */
+
+/* The trajectory of all slices on the host, f64 [3, count]. */
+typedef struct places {
+    int64_t n, count, slices;
+    double *k;
+} places;
+
+LMR_FREES(free_places, places, k)
+
+static larmor_status take_places(const lmr_maps_task *all, places *p)
 {
-    const larmor_shape shape = larmor_array_shape(traj);
-    const int64_t count = shape.dim[1] * shape.dim[2];
-    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
-    LMR_ALLOCATE(*kz, count);
-    for (int64_t i = 0; i < count; i++) {
-        (*kz)[i] = k[3 * i + 2];
-        k[2 * i] = k[3 * i];
-        k[2 * i + 1] = k[3 * i + 1];
-    }
-    return larmor_array_upload(larmor_array_device(traj), LARMOR_F64, LARMOR_SHAPE(2, shape.dim[1], shape.dim[2]),
-                               LARMOR_F64, k, flat);
+    const larmor_shape shape = larmor_array_shape(all->samples->traj);
+    *p = (places){.n = shape.dim[1], .count = shape.dim[1] * shape.dim[2], .slices = all->image.dim[2]};
+    return larmor_array_download(all->samples->traj, LARMOR_F64, &p->k);
 }
 
-/* The samples without the phase that a slice has in them; place: of its centre from the middle one's, over the number
- * of slices. */
-static larmor_status turn(const larmor_array *kspace, const double *kz, double place, larmor_array **turned)
+/* 1 if partitions follow each other with the same readouts, so that their sum with a slice's phases is it alone. */
+static int has_all_partitions(const places *p)
 {
-    const larmor_shape shape = larmor_array_shape(kspace), one = larmor_shape_of(2, shape.dim);
-    const int64_t count = larmor_shape_count(one);
-    LMR_OWNED(larmor_array) *factor = NULL;
-    LMR_HEAP LMR_NEW(double, phase, 2 * count);
-    for (int64_t i = 0; i < count; i++) {
-        phase[2 * i] = cos(2 * M_PI * kz[i] * place);
-        phase[2 * i + 1] = sin(2 * M_PI * kz[i] * place);
+    const int64_t plane = p->count / p->slices;
+    if (plane % p->n) return 0;
+    for (int64_t i = plane; i < p->count; i++) {
+        const double *k = p->k + 3 * i, *first = p->k + 3 * (i % plane);
+        const double from_first[3] = {k[0] - first[0], k[1] - first[1], k[2] - p->k[2] - (double)(i / plane)};
+        for (int d = 0; d < 3; d++)
+            if (fabs(from_first[d]) > SAME_PLACE) return 0;
     }
-    larmor_device *dev = larmor_array_device(kspace);
-    LMR_TRY(larmor_array_upload(dev, larmor_array_dtype(kspace), one, LARMOR_C128, phase, &factor));
-    LMR_TRY(larmor_array_create(dev, larmor_array_dtype(kspace), shape, turned));
-    LMR_TRY(larmor_copy(kspace, *turned));
-    return larmor_mul(factor, 0, *turned);
+    return 1;
 }
 
-/* to [x, y, slices, coils] <- from [x, y, coils] */
-static larmor_status put_slice(larmor_array *from, int64_t slice, larmor_array *to)
+/* The first `count` samples' places in the plane. */
+static larmor_status upload_plane(const places *p, int64_t count, larmor_device *dev, larmor_array **flat)
 {
-    const larmor_shape all = larmor_array_shape(to);
-    const int64_t voxels = all.dim[0] * all.dim[1];
-    LMR_OWN(larmor_array, coils, larmor_array_reshape(from, LARMOR_SHAPE(voxels, all.dim[3]), &coils));
-    LMR_OWN(larmor_array, planes, larmor_array_reshape(to, LARMOR_SHAPE(voxels, all.dim[2] * all.dim[3]), &planes));
-    for (int64_t c = 0; c < all.dim[3]; c++) {
-        LMR_OWN(larmor_array, one, larmor_array_slice(coils, c, 1, &one));
-        LMR_OWN(larmor_array, place, larmor_array_slice(planes, slice + all.dim[2] * c, 1, &place));
+    LMR_HEAP LMR_NEW(double, k, 2 * count);
+    for (int64_t i = 0; i < count; i++) {
+        k[2 * i] = p->k[3 * i];
+        k[2 * i + 1] = p->k[3 * i + 1];
+    }
+    return larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, p->n, count / p->n), LARMOR_F64, k, flat);
+}
+
+/* Without the phase that a slice has in the samples; place: of its centre from the middle one's, over the number of
+ * slices. plane: so many samples remain, the sums over the partitions, whose noise is that of a sample. */
+static larmor_status turn(const places *p, const larmor_array *kspace, double place, int64_t plane,
+                          larmor_array **turned)
+{
+    const int64_t coils = larmor_array_count(kspace) / p->count;
+    LMR_HEAP LMR_NEW_ZEROS(float complex, y, plane *coils);
+    LMR_OWN_MEMORY(float complex, x, larmor_array_download(kspace, LARMOR_C64, &x));
+    const double scale = 1 / sqrt((double)(p->count / plane));
+    for (int64_t i = 0; i < p->count; i++) {
+        const float complex w = (float complex)(scale * cexp(2 * M_PI * I * p->k[3 * i + 2] * place));
+        for (int64_t c = 0; c < coils; c++) y[i % plane + plane * c] += w * x[i + p->count * c];
+    }
+    return larmor_array_upload(larmor_array_device(kspace), LARMOR_C64, LARMOR_SHAPE(p->n, plane / p->n, coils),
+                               LARMOR_C64, y, turned);
+}
+
+larmor_status lmr_slice_task(const lmr_maps_task *all, int64_t slice, larmor_samples *own, lmr_maps_task *task)
+{
+    const larmor_array *kspace = all->samples->kspace;
+    const int64_t slices = all->image.dim[2];
+    LMR_FREED_BY(free_places) places p = {.count = 0};
+    *own = (larmor_samples){0};
+    LMR_TRY(take_places(all, &p));
+    const int is_alone = has_all_partitions(&p);
+    const int64_t plane = is_alone ? p.count / slices : p.count;
+    LMR_TRY(upload_plane(&p, plane, larmor_array_device(kspace), &own->traj));
+    LMR_TRY(turn(&p, kspace, (double)(slice - slices / 2) / (double)slices, plane, &own->kspace));
+    *task = *all;
+    task->samples = own;
+    task->image = larmor_shape_of(2, all->image.dim);
+    task->apart = 0;
+    task->shared = is_alone ? 0 : slices;
+    return LARMOR_OK;
+}
+
+/* ---- the maps ---- */
+
+/* to [x, y, slices, ...] <- from [x, y, ...]; *to is made first where it is NULL. */
+static larmor_status put_slice(larmor_array *from, int64_t slice, int64_t slices, larmor_array **to)
+{
+    const larmor_shape shape = larmor_array_shape(from);
+    const int64_t voxels = shape.dim[0] * shape.dim[1], rest = larmor_shape_count(shape) / voxels;
+    if (!*to) {
+        larmor_shape whole = LARMOR_SHAPE(shape.dim[0], shape.dim[1], slices);
+        for (int d = 2; d < shape.ndim; d++) whole = larmor_shape_append(whole, shape.dim[d]);
+        LMR_TRY(larmor_array_create(larmor_array_device(from), larmor_array_dtype(from), whole, to));
+    }
+    LMR_OWN(larmor_array, images, larmor_array_reshape(from, LARMOR_SHAPE(voxels, rest), &images));
+    LMR_OWN(larmor_array, planes, larmor_array_reshape(*to, LARMOR_SHAPE(voxels, slices * rest), &planes));
+    for (int64_t c = 0; c < rest; c++) {
+        LMR_OWN(larmor_array, one, larmor_array_slice(images, c, 1, &one));
+        LMR_OWN(larmor_array, place, larmor_array_slice(planes, slice + slices * c, 1, &place));
         LMR_TRY(larmor_copy(one, place));
     }
     return LARMOR_OK;
@@ -69,38 +122,42 @@ static void join(const larmor_coils_report *one, int is_first, larmor_coils_repo
 }
 
 /* Whether the slices' phases tell them apart in the centre of k-space. */
-static larmor_status judge(const larmor_array *traj, larmor_shape image, const double encoded[3],
-                           larmor_coils_report *report)
+static larmor_status judge(const lmr_maps_task *task, larmor_coils_report *report)
 {
     double aliasing;
-    LMR_TRY(larmor_calibration_aliasing(traj, image, encoded, &aliasing));
+    LMR_TRY(larmor_calibration_aliasing(task->samples->traj, task->image, task->encoded, &aliasing));
     report->sampled = fmin(report->sampled, 1 / (1 + aliasing));
     if (aliasing > MAX_ALIASING) report->warning = LARMOR_MAPS_UNDERSAMPLED;
     return LARMOR_OK;
 }
 
-larmor_status lmr_slice_maps(const larmor_samples *samples, larmor_shape image, const larmor_coils_opts *opts,
-                             larmor_array **maps, larmor_coils_report *report)
+/* Of one slice; its eigenvalues, if the job keeps them, go to those of all. */
+static larmor_status make_slice(const lmr_maps_task *all, const lmr_maps_method *method, int64_t slice,
+                                larmor_array **maps, larmor_array **values, larmor_coils_report *report)
 {
-    const larmor_array *kspace = samples->kspace;
-    const int64_t slices = image.dim[2];
-    const larmor_shape plane = larmor_shape_of(2, image.dim), k = larmor_array_shape(kspace);
-    LMR_OWNED(larmor_array) *flat = NULL, *all = NULL, *density = NULL;
-    larmor_coils_opts own = *opts;
-    LMR_OWN_MEMORY(double, kz, flatten(samples->traj, &flat, &kz));
-    own.density = NULL;
-    LMR_TRY(larmor_coils_density(flat, plane, &own, &density));
-    own.density = density;
-    LMR_TRY(larmor_array_create(larmor_array_device(kspace), larmor_array_dtype(kspace),
-                                larmor_shape_append(image, k.dim[k.ndim - 1]), &all));
-    for (int64_t s = 0; s < slices; s++) {
-        larmor_coils_report found;
-        LMR_OWN(larmor_array, turned, turn(kspace, kz, (double)(s - slices / 2) / (double)slices, &turned));
-        LMR_OWN(larmor_array, one, larmor_coils_estimate(turned, flat, NULL, plane, &own, &one, &found));
-        LMR_TRY(put_slice(one, s, all));
-        join(&found, !s, report);
-    }
-    LMR_TRY(judge(samples->traj, image, opts->encoded, report));
+    const int64_t slices = all->image.dim[2];
+    larmor_array **found = &all->job->found.maps.eigenvalues;
+    lmr_maps_task task;
+    larmor_coils_report one = {0};
+    LMR_FREED_BY(larmor_samples_free) larmor_samples own = {0};
+    LMR_TRY(lmr_slice_task(all, slice, &own, &task));
+    LMR_OWN(larmor_array, of_slice, method->make(&task, &of_slice, &one));
+    join(&one, !slice, report);
+    if (task.shared && slice == slices - 1) LMR_TRY(judge(all, report));
+    LMR_TRY(put_slice(of_slice, slice, slices, maps));
+    if (!*found) return LARMOR_OK;
+    LMR_TRY(put_slice(*found, slice, slices, values));
+    LMR_CLEAR(*found);
+    return LARMOR_OK;
+}
+
+larmor_status lmr_slice_maps(const lmr_maps_task *task, const lmr_maps_method *method, larmor_array **maps,
+                             larmor_coils_report *report)
+{
+    LMR_OWNED(larmor_array) *all = NULL, *values = NULL;
+    for (int64_t s = 0; s < task->image.dim[2]; s++) LMR_TRY(make_slice(task, method, s, &all, &values, report));
+    task->job->found.maps.eigenvalues = values;
+    values = NULL;
     return LMR_HAND_ON(*maps, all);
 }
 

@@ -2,13 +2,19 @@
  * Apache-2.0 */
 #pragma once
 
-#include "larmor/maps.h"
-#include "larmor/pipeline.h"
+#include "pipeline/maps_task.h"
 
-/* Maps [x, y, slices, coils] by Walsh's method, each slice's from samples that have no phase of it: those of the
- * others differ in phase from readout to readout, and cancel in the centre of k-space where it is sampled densely. */
-larmor_status lmr_slice_maps(const larmor_samples *samples, larmor_shape image, const larmor_coils_opts *opts,
-                             larmor_array **maps, larmor_coils_report *report);
+/* What a method finds the maps of one slice from.
+ *
+ * own   the slice's samples, to be freed: of it alone where every readout is there with all of the slices' phases,
+ *       one partition after the other. Else of all slices without the phase of this one, so that the others, whose
+ *       phases differ from readout to readout, cancel in the centre of k-space where it is sampled densely.
+ * task  of the slice in 2D, from these; `shared` says which. */
+larmor_status lmr_slice_task(const lmr_maps_task *all, int64_t slice, larmor_samples *own, lmr_maps_task *task);
+
+/* Maps [x, y, slices, coils(, sets)] of a task whose slices are no neighbours, each slice's by itself. */
+larmor_status lmr_slice_maps(const lmr_maps_task *task, const lmr_maps_method *method, larmor_array **maps,
+                             larmor_coils_report *report);
 
 /* own, on the larger image, becomes given in the smaller one. Elsewhere only its size is changed, to that of the
  * given maps on average: the size of maps outside is part of what is cropped. */
