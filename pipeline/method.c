@@ -183,7 +183,8 @@ static larmor_status search_tv(const lmr_job *job, const lmr_searched *p, larmor
     LMR_TRY(lmr_weight_search(job, &kept, "tv", 0, choice));
     if (image) LMR_TRY(find_roughness(p, image, &roughness));
     const int is_predicted = p->is_determined || choice->predicted >= MIN_PREDICTED;
-    *other = !is_predicted ? "cg" : roughness < MAX_ROUGHNESS ? "tgv" : NULL;
+    *other = roughness < MAX_ROUGHNESS ? "tgv" : NULL;
+    if (!is_predicted) *other = "cg";
     return LARMOR_OK;
 }
 

@@ -47,7 +47,7 @@ typedef struct lmr_scan_facts {
 
     /* what is left of the options in the memory that there is */
     int has_room_for_tgv; /* 1: where methods are compared, tgv may be */
-    int no_choice; /* 1: there is none to choose lambda */
+    int no_choice;        /* 1: there is none to choose lambda */
     int toeplitz, precondition;
     int64_t block; /* coils at a time, 0 for all */
     int in_turn;   /* 1: the frames of a series share one grid, a frame at a time */
