@@ -13,6 +13,11 @@
 #define MIN_PREDICTED 0.9
 /* cg is not taken where it predicts less than this part: a nearly empty image leaves no more than zeros do. */
 #define MIN_CG_PREDICTED 0.02
+/* |D D x| / |D x| of an image by tv, D the differences over the shortest side of voxels: with less it has no edges,
+ * and tgv is compared as well (docs/records/choosing.md, "Images without edges"). */
+#define MAX_ROUGHNESS 1.0
+/* Of the misfit of tgv over that of tv, in standard errors of the difference: with more tv stays. */
+#define MAX_RISE_OVER_ERROR 1.0
 /* Methods are not compared with fewer numbers held out, real and imaginary parts of all coils together. The
  * least at which tv was better is 20 (docs/records/choosing.md, "Few samples"). */
 #define MIN_HELD_NUMBERS 20
@@ -119,8 +124,7 @@ void lmr_method_is_of_one_coil(lmr_job *job, larmor_recon_report *result)
 
 /* ---- the comparison ---- */
 
-enum { TV, CG };
-static const char *const candidates[LARMOR_METHODS_COMPARED] = {"tv", "cg"};
+enum { TV, OTHER };
 
 static larmor_status too_few(const lmr_searched *p, int *few)
 {
@@ -130,30 +134,95 @@ static larmor_status too_few(const lmr_searched *p, int *few)
     return LARMOR_OK;
 }
 
+/* |D D x| / |D x|, by which edges have 1.2 and more whatever their height. */
+static larmor_status find_roughness(const lmr_searched *p, const larmor_array *x, double *roughness)
+{
+    double side[3], shortest = INFINITY, first, second = 0;
+    LMR_OWNED(larmor_op) *D = NULL;
+    larmor_device *dev = larmor_op_device(p->A);
+    const larmor_dtype dtype = larmor_op_dtype(p->A);
+    const larmor_shape shape = larmor_array_shape(x);
+    lmr_voxel_sides(p->grid, side);
+    for (int d = 0; d < shape.ndim; d++) shortest = fmin(shortest, side[d]);
+    for (int d = 0; d < shape.ndim; d++) side[d] /= shortest;
+    LMR_TRY(larmor_op_gradient(dev, dtype, shape, (1U << shape.ndim) - 1, side, &D));
+    LMR_OWN(larmor_array, g, larmor_array_create(dev, dtype, larmor_op_out_shape(D), &g));
+    LMR_OWN(larmor_array, gg, larmor_array_create(dev, dtype, larmor_op_out_shape(D), &gg));
+    LMR_TRY(larmor_op_forward(D, x, g));
+    LMR_TRY(larmor_nrm2(g, &first));
+    for (int d = 0; d < shape.ndim; d++) {
+        double of_axis;
+        LMR_OWN(larmor_array, along, lmr_one_of(g, d, &along));
+        LMR_TRY(larmor_op_forward(D, along, gg));
+        LMR_TRY(larmor_nrm2(gg, &of_axis));
+        second = hypot(second, of_axis);
+    }
+    *roughness = first > 0 ? second / first : INFINITY;
+    return LARMOR_OK;
+}
+
+/* 1 if images of this kind are measured and there is room for tgv: not on a grid, whose split settles late, not
+ * beside a hole, in slabs or within a set. */
+static int may_take_tgv(const lmr_job *job, const lmr_searched *p)
+{
+    return job->facts->has_room_for_tgv && !p->on_grid && !job->facts->fills_hole && !job->facts->slabs &&
+           !p->solve->set && larmor_op_in_shape(p->A).ndim == p->grid->ndim;
+}
+
+/* The search of tv, and which method is compared with it; NULL: none is. */
+static larmor_status search_tv(const lmr_job *job, const lmr_searched *p, larmor_choice *choice, const char **other)
+{
+    double roughness = INFINITY;
+    LMR_OWNED(larmor_array) *image = NULL;
+    larmor_solve_opts solve = *p->solve;
+    lmr_searched kept = *p;
+    kept.solve = &solve;
+    if (may_take_tgv(job, p))
+        LMR_TRY(larmor_array_create(job->facts->dev, larmor_op_dtype(p->A), larmor_op_in_shape(p->A), &image));
+    solve.best = image;
+    LMR_TRY(lmr_weight_search(job, &kept, "tv", 0, choice));
+    if (image) LMR_TRY(find_roughness(p, image, &roughness));
+    const int is_predicted = p->is_determined || choice->predicted >= MIN_PREDICTED;
+    *other = roughness < MAX_ROUGHNESS ? "tgv" : NULL;
+    if (!is_predicted) *other = "cg";
+    return LARMOR_OK;
+}
+
+/* 1 if the other method is taken. */
+static larmor_status is_better(const lmr_job *job, const char *other, const larmor_choice choice[2], int *better)
+{
+    double over;
+    *better = choice[OTHER].predicted >= MIN_CG_PREDICTED && choice[OTHER].misfit < choice[TV].misfit;
+    if (!strcmp(other, "cg")) return LARMOR_OK;
+    LMR_TRY(lmr_weight_significance(job, &choice[TV], &choice[OTHER], &over));
+    *better = over > -MAX_RISE_OVER_ERROR;
+    return LARMOR_OK;
+}
+
 larmor_status lmr_method_choose(lmr_job *job, const lmr_searched *p, larmor_recon_report *result)
 {
     larmor_choice choice[LARMOR_METHODS_COMPARED];
-    int few, count = 1;
+    const char *name[LARMOR_METHODS_COMPARED] = {"tv", NULL};
+    int few, best = TV;
     double seconds = 0;
     LMR_TRY(too_few(p, &few));
     if (few) {
         lmr_method_is_linear(job, LARMOR_METHOD_FROM_FEW_SAMPLES, result);
         return lmr_weight_search(job, p, NULL, 0, &result->choice);
     }
-    LMR_TRY(lmr_weight_search(job, p, candidates[TV], 0, &choice[TV]));
-    if (!p->is_determined && choice[TV].predicted < MIN_PREDICTED) {
-        LMR_TRY(lmr_weight_search(job, p, NULL, 0, &choice[CG]));
-        count = LARMOR_METHODS_COMPARED;
+    LMR_TRY(search_tv(job, p, &choice[TV], &name[OTHER]));
+    const int count = name[OTHER] ? 2 : 1;
+    if (name[OTHER]) {
+        LMR_TRY(lmr_weight_search(job, p, strcmp(name[OTHER], "cg") ? name[OTHER] : NULL, 0, &choice[OTHER]));
+        LMR_TRY(is_better(job, name[OTHER], choice, &best));
     }
-    const int cg_predicts = count > 1 && choice[CG].predicted >= MIN_CG_PREDICTED;
-    const int best = cg_predicts && choice[CG].misfit < choice[TV].misfit ? CG : TV;
-    lmr_method_take(job, candidates[best]);
+    lmr_method_take(job, name[best]);
     result->method = (larmor_method_choice){.from = LARMOR_METHOD_FROM_DATA, .compared = count};
-    set_name(result, candidates[best]);
+    set_name(result, name[best]);
     for (int i = 0; i < count; i++) {
         larmor_method_trial *t = &result->method.trial[i];
         *t = (larmor_method_trial){.misfit = choice[i].misfit, .weight = choice[i].weight};
-        snprintf(t->name, sizeof t->name, "%s", candidates[i]);
+        snprintf(t->name, sizeof t->name, "%s", name[i]);
         seconds += choice[i].seconds;
     }
     result->choice = choice[best];

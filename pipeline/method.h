@@ -4,9 +4,6 @@
 
 #include "pipeline/weight.h"
 
-/* Of those that auto compares, the one that takes the most memory. */
-#define LMR_METHOD_LARGEST "tv"
-
 /* The job's method becomes the one of this name: "cg", "grid", or a regulariser's. */
 void lmr_method_take(lmr_job *job, const char *name);
 
@@ -37,8 +34,9 @@ int lmr_method_is_known_fft(const lmr_job *job, const lmr_frame *frame, const la
 /* The open method is tv: samples of one coil on a grid predict no others, which leaves nothing to compare. */
 void lmr_method_is_of_one_coil(lmr_job *job, larmor_recon_report *result);
 
-/* Search the weight of tv, and of cg where the image of tv hardly predicts what is held out; take cg where it
- * predicts more: result->method and result->choice, the search of its weight. The job's method is that one then. */
+/* Search the weight of tv; of cg, too, where the image of tv hardly predicts what is held out, and take it where it
+ * predicts more; or of tgv where that image has no edges, and take it unless it predicts clearly less:
+ * result->method and result->choice, the search of its weight. The job's method is that one then. */
 larmor_status lmr_method_choose(lmr_job *job, const lmr_searched *p, larmor_recon_report *result);
 
 /* The method and the weight of images whose samples predict no others. What was not sampled is zero by cg,

@@ -229,8 +229,10 @@ larmor_status lmr_problem_circulant(const lmr_job *job, const lmr_frame *frames,
     const larmor_shape shape = lmr_grid_shape(&frames[0].grid);
     LMR_OWNED(larmor_array) *maps = NULL, *traj = NULL, *weights = NULL;
     *C = NULL;
-    if (job->facts->sets || (job->facts->precondition < 0 && origin != LARMOR_LAMBDA_FROM_DATA)) return LARMOR_OK;
-    LMR_TRY(maps_of(job, frames, &maps));
+    LMR_OWNED(larmor_array) *sets = NULL;
+    if (job->facts->precondition < 0 && origin != LARMOR_LAMBDA_FROM_DATA) return LARMOR_OK;
+    LMR_TRY(maps_of(job, frames, job->facts->sets ? &sets : &maps));
+    if (job->facts->sets) LMR_TRY(lmr_one_of(sets, 0, &maps)); /* whose energy stands for that of all */
     if (count == 1 && frames->cached && !job->facts->basis) {
         return shared_circulant(job, frames, maps, C);
     }

@@ -61,7 +61,14 @@ enum {
 
 lmr_searched lmr_solution_searched(const lmr_solution *p, int frames, const larmor_solve_opts *solve)
 {
-    return (lmr_searched){p->A, p->b, &p->held, p->C, solve, &p->frames->grid, frames, 0};
+    return (lmr_searched){.A = p->A,
+                          .b = p->b,
+                          .held = &p->held,
+                          .C = p->C,
+                          .solve = solve,
+                          .grid = &p->frames->grid,
+                          .frames = frames,
+                          .on_grid = p->frames->cartesian.on_grid};
 }
 
 larmor_status lmr_solution_noise(const lmr_job *job, lmr_solution *p)

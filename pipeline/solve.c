@@ -239,6 +239,14 @@ static larmor_status choose_method(lmr_job *job, const lmr_frame *frames, int co
     return LARMOR_OK;
 }
 
+/* The weight of |x|^2 is chosen by all sets of maps: an inversion may share an object among them. That of a penalty
+ * comes out too small so, down to a quarter, as images of series, which its search takes sets for, begin at zeros
+ * (docs/records/maps.md, "Two sets of an inversion"). */
+static int is_chosen_by_first_set(const lmr_job *job)
+{
+    return job->facts->automatic || job->found.method.kind != LMR_METHOD_CG;
+}
+
 /* The samples have the root of the weights that A has; noise is that before they were multiplied by it. */
 static larmor_status iterate(lmr_job *job, const lmr_frame *frames, int count, double noise, larmor_array **x,
                              larmor_recon_report *result)
@@ -246,8 +254,9 @@ static larmor_status iterate(lmr_job *job, const lmr_frame *frames, int count, d
     lmr_solution p = {.job = job, .frames = frames, .count = count};
     larmor_status st;
     result->lambda_from = lmr_weight_origin(job, frames, count);
-    if ((job->facts->sets || job->settings->opts.prior) && result->lambda_from == LARMOR_LAMBDA_FROM_DATA)
-        result->lambda_from = LARMOR_LAMBDA_FROM_NOISE; /* the first set had none; a prior begins there */
+    const int had_none = job->facts->sets && is_chosen_by_first_set(job); /* the first set */
+    if ((had_none || job->settings->opts.prior) && result->lambda_from == LARMOR_LAMBDA_FROM_DATA)
+        result->lambda_from = LARMOR_LAMBDA_FROM_NOISE; /* where a prior begins, too */
     const int compares = lmr_method_is_open(job, result) && determines(job, frames, count, &result->coverage);
     const int is_full = determines(job, frames, count, &result->coverage);
     if (result->lambda_from == LARMOR_LAMBDA_FROM_DATA && predicts_nothing(job, frames, count) &&
@@ -557,7 +566,8 @@ static larmor_status solve_frames(lmr_job *job, lmr_frame *frames, int count, la
     const larmor_recon_report before_it = *result;
     for (int i = 0; i < count; i++) LMR_TRY(larmor_sense_weigh(frames[i].weights, frames[i].samples.kspace));
     job->found.weight_conditions = lmr_weight_conditions_of(job, frames, count);
-    const int by_first_set = job->facts->sets && lmr_weight_origin(job, frames, count) == LARMOR_LAMBDA_FROM_DATA;
+    const int by_first_set = job->facts->sets && is_chosen_by_first_set(job) &&
+                             lmr_weight_origin(job, frames, count) == LARMOR_LAMBDA_FROM_DATA;
     const int by_bins = bins_of_choice(job, frames, count);
     if ((by_first_set || by_bins) && before)
         job->found.decided.chosen = before->chosen;

@@ -60,6 +60,7 @@ typedef struct lmr_searched {
     const larmor_grid *grid; /* of an image */
     int frames;
     int is_determined; /* 1: all of a grid was sampled, and noise is compared in place of samples held out */
+    int on_grid;       /* 1: samples are on the grid */
 } lmr_searched;
 
 /* Search the weight of the regulariser of this name, NULL: of |x|^2; with a weight in time, 0: the regulariser's. */

@@ -46,7 +46,8 @@ typedef struct lmr_scan_facts {
     int fills_hole; /* 1: there is a hole in the centre of k-space, which the images are to fill */
 
     /* what is left of the options in the memory that there is */
-    int no_choice; /* 1: there is none to choose lambda */
+    int has_room_for_tgv; /* 1: where methods are compared, tgv may be */
+    int no_choice;        /* 1: there is none to choose lambda */
     int toeplitz, precondition;
     int64_t block; /* coils at a time, 0 for all */
     int in_turn;   /* 1: the frames of a series share one grid, a frame at a time */

@@ -181,7 +181,8 @@ static larmor_status choice_bytes(const lmr_job *job, const sizes *s, const larm
     larmor_sense_opts alone = *sense;
     larmor_problem part = *p;
     const larmor_dtype dtype = p->dtype;
-    const larmor_shape images = larmor_shape_append(s->problem.image, lmr_unknowns(job, s->frames));
+    const int together = job->facts->sets ? job->facts->sets : lmr_unknowns(job, s->frames);
+    const larmor_shape images = larmor_shape_append(s->problem.image, together);
     int64_t choice;
     LMR_TRY(larmor_choose_memory(dtype, images, LARMOR_SHAPE((int64_t)s->samples, s->problem.coils), &choice));
     *bytes = (double)choice + estimate;
@@ -332,6 +333,9 @@ static int may_take_turns(const lmr_job *job, const sizes *s)
            !larmor_device_members(dev) && !dev->ranks;
 }
 
+/* Of the methods that are compared, the one that takes the most memory, by plan->compare from -1 on. */
+static const char *const largest[] = {"cg", "tv", "tgv"};
+
 /* The largest block with which the group fits, or 1. Toeplitz and the preconditioner are quick with any block. */
 static larmor_status choose_block(const lmr_job *job, const sizes *s, double others, lmr_plan *plan, int64_t *all)
 {
@@ -341,9 +345,14 @@ static larmor_status choose_block(const lmr_job *job, const sizes *s, double oth
     lmr_job own = *job;
     for (int64_t passes = (coils + block - 1) / block;; passes++) {
         block = (coils + passes - 1) / passes;
-        if (job->facts->automatic) lmr_method_take(&own, plan->compare < 0 ? "cg" : LMR_METHOD_LARGEST);
+        if (job->facts->automatic) lmr_method_take(&own, largest[plan->compare + 1]);
         LMR_TRY(group_bytes(&own, s, plan, block, &bytes));
         if (!plan->limit || bytes + others <= (double)plan->limit) break;
+        if (plan->compare > 0) { /* all coils at a time are worth more */
+            plan->compare = 0;
+            passes--;
+            continue;
+        }
         if (plan->share) { /* fewer trajectories first, then none */
             plan->share = plan->share > 1 ? 1 : 0;
             passes--;
@@ -437,7 +446,7 @@ larmor_status lmr_plan_make(const lmr_job *job, int64_t memory, const lmr_series
                        .toeplitz = job->facts->toeplitz,
                        .precondition = job->facts->precondition,
                        .share = list->series > 1 && !job->facts->slabs ? LMR_MAX_CACHED_TRAJECTORIES : 0,
-                       .compare = job->facts->automatic ? 0 : -1,
+                       .compare = job->facts->automatic ? 1 : -1,
                        .choose = lmr_chooses(job) ? 0 : -1};
     if (!memory) LMR_TRY(available_of(job->facts->dev, lmr_sample_cache_bytes(job), &plan->limit));
     lmr_scan_facts facts = *job->facts;

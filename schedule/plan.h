@@ -15,7 +15,8 @@ typedef struct lmr_plan {
     int toeplitz, precondition; /* the job's, or -1 where not even one coil fits with what it chooses itself */
     int64_t *bytes;             /* [series] that each needs at most, the images of all included */
     int share;   /* trajectories of which is kept what their images have in common (pipeline/cache.h) */
-    int compare; /* 0: the methods of auto are compared; -1: they are not, or that does not fit */
+    int compare; /* the methods of auto: 1: tgv may be compared as well; 0: all but it, which does not fit; -1: none
+                  * are, or that does not fit */
     int choose;  /* 0: lambda is chosen from the data; -1: it is not, or that does not fit */
 } lmr_plan;
 

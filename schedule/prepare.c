@@ -289,6 +289,7 @@ static larmor_status plan_memory(larmor_recon *r)
     lmr_report_plan(r);
     if (plan->compare < 0) lmr_method_settle(&r->job, &r->facts, "cg", LARMOR_METHOD_FROM_MEMORY);
     if (job->facts->info.hole > 0) lmr_method_settle(&r->job, &r->facts, "tv", LARMOR_METHOD_FROM_HOLE);
+    r->facts.has_room_for_tgv = plan->compare > 0;
     r->facts.no_choice = plan->choose < 0 && lmr_chooses(job);
     r->facts.block = plan->block;
     r->facts.in_turn = plan->in_turn;

@@ -1,5 +1,7 @@
 /* pipeline/method.c: the method that --method auto takes, why, and for which images. SPDX-License-Identifier:
  * Apache-2.0 */
+#include <complex.h>
+
 #include "tests/pipeline/scan.h"
 
 #define SIGMA 1e-3
@@ -92,6 +94,82 @@ TEST(the_image_is_nearer_to_the_object_than_that_of_cg)
     print_message("cg %.3f, best of the others %.3f, auto %.3f\n", cg, best, chosen);
     assert_at_most(chosen, 1.1 * best);
     assert_at_most(chosen, cg / 1.1);
+}
+
+/* One coil's samples of the phantom at .6 of its size, whose edges a Gaussian smooths, of a deviation of 2 voxels. */
+static larmor_array *smoothed(const larmor_phantom *phantom, const larmor_array *traj)
+{
+    const double size = .6, width = size * 2.5; /* of the Gaussian in k-space of that size, in 1/FOV */
+    const larmor_shape shape = larmor_array_shape(traj);
+    HEAP double *k = (double *)host_of(traj);
+    for (int64_t i = 0; i < larmor_shape_count(shape); i++) k[i] *= size;
+    OWN(larmor_array, *scaled, larmor_array_upload(dev, LARMOR_F64, shape, LARMOR_F64, k, &scaled));
+    larmor_array *kspace = MADE(larmor_array, larmor_phantom_kspace(phantom, scaled, 1, LARMOR_C64, &made));
+    const int64_t count = larmor_array_count(kspace);
+    HEAP float *value = host_of(kspace);
+    for (int64_t i = 0; i < 2 * count; i++) {
+        const double *at = k + i / 2 * 2;
+        value[i] *= (float)exp(-(at[0] * at[0] + at[1] * at[1]) / (2 * width * width));
+    }
+    assert_ok(larmor_array_write(kspace, value, larmor_array_bytes(kspace)));
+    return kspace;
+}
+
+/* truth <- the image of all of the grid's samples. */
+static void transform(const larmor_array *traj, const larmor_array *kspace, larmor_array *truth)
+{
+    HEAP double *k = (double *)host_of(traj);
+    HEAP float complex *y = host_of(kspace);
+    HEAP NEW(float complex, x, N *N);
+    for (int i = 0; i < N * N; i++) {
+        double complex sum = 0;
+        for (int j = 0; j < N * N; j++)
+            sum += y[j] * cexp(2 * M_PI * I * (k[2 * j] * (i % N - N / 2) + k[2 * j + 1] * (i / N - N / 2)) / N);
+        x[i] = (float complex)sum;
+    }
+    assert_ok(larmor_array_write(truth, x, larmor_array_bytes(truth)));
+}
+
+static scan smooth_scan(void)
+{
+    const larmor_traj_opts all = {.matrix = {N, N}};
+    scan s = scan_of(1, 1, 0);
+    OWN(larmor_array, *grid, larmor_traj_create(dev, "cartesian", &all, &grid));
+    OWNED(larmor_array) *kspace = smoothed(s.phantom, grid);
+    transform(grid, kspace, s.truth);
+    larmor_array_free(s.image[0].kspace);
+    s.image[0].kspace = smoothed(s.phantom, s.image[0].traj);
+    assert_ok(larmor_phantom_noise(s.image[0].kspace, SIGMA, 1));
+    return s;
+}
+
+static larmor_recon_result run_by(const scan *s, const char *method, int64_t memory)
+{
+    larmor_recon_opts opts = KNOWN(.method = method, .oversample = {1});
+    opts.memory = memory;
+    return result_of(s, &opts);
+}
+
+TEST(an_object_without_edges_is_made_by_tgv_where_there_is_room_and_is_nearer_than_by_tv)
+{
+    const int64_t much = INT64_C(1) << 30;
+    OWNED(scan) s = smooth_scan();
+    OWNED(larmor_recon_result) chosen = run_by(&s, "auto", much), tv = run_by(&s, "tv", much);
+    const larmor_method_choice *m = &chosen.report.method;
+    assert_string_equal(m->name, "tgv");
+    assert_int_equal(m->compared, 2);
+    assert_string_equal(m->trial[1].name, "tgv");
+    assert_true(fabs(m->trial[1].weight / chosen.report.weight - 1) < 1e-6);
+    const double of_chosen = difference(chosen.image[0].data, s.truth), of_tv = difference(tv.image[0].data, s.truth);
+    print_message("tgv %.4f, tv %.4f\n", of_chosen, of_tv);
+    assert_at_most(of_chosen, 0.95 * of_tv);
+    larmor_recon_plan plan;
+    const larmor_recon_opts of_tv_alone = KNOWN(.method = "tv", .oversample = {1});
+    OWNED(larmor_recon) *recon = recon_of(&s, &of_tv_alone);
+    assert_ok(larmor_recon_describe(recon, 0, &plan));
+    OWNED(larmor_recon_result) tight = run_by(&s, "auto", plan.bytes);
+    assert_string_equal(tight.report.method.name, "tv");
+    assert_int_equal(tight.report.method.compared, 1);
 }
 
 TEST(images_of_a_scan_share_the_method_and_the_weight)
