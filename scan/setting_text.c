@@ -9,17 +9,6 @@
 
 enum { MAX_LAMBDA = 1000000 /* far above those that leave nothing of the image */, MAX_COILS = 65535, AXES = 3 };
 
-larmor_setting larmor_setting_entry(int i)
-{
-    const lmr_setting *s = lmr_setting_at(i);
-    if (!s) return (larmor_setting){.name = NULL};
-    larmor_setting entry = s->text;
-    entry.name = s->name;
-    entry.at = s->at;
-    if (!entry.unit) entry.unit = "";
-    return entry;
-}
-
 int lmr_same_setting(const char *a, const char *b)
 {
     if (!b) return 0;
@@ -263,6 +252,22 @@ static void describe(const lmr_setting *s, char *text, size_t size)
         choice = next;
         length = after;
     }
+}
+
+larmor_setting larmor_setting_entry(int i)
+{
+    const lmr_setting *s = lmr_setting_at(i);
+    if (!s) return (larmor_setting){.name = NULL};
+    larmor_setting entry = s->text;
+    entry.name = s->name;
+    entry.at = s->at;
+    if (!entry.unit) entry.unit = "";
+    if (s->at == offsetof(larmor_recon_opts, maps_method)) {
+        char names[LONGEST_NAME];
+        describe(s, names, sizeof names);
+        entry.expected = kept_name(names);
+    }
+    return entry;
 }
 
 static larmor_status refuse(const lmr_setting *s, const char *text)

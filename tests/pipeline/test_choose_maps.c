@@ -1,5 +1,7 @@
 /* pipeline/choose_maps.c: whatever the trajectory, the maps that `auto` chooses give images near those of the true
  * maps. SPDX-License-Identifier: Apache-2.0 */
+#include <complex.h>
+
 #include "tests/pipeline/scan.h"
 
 enum { MATRIX = 48, MATRIX_3D = 16, RING = 8 };

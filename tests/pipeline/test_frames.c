@@ -171,6 +171,8 @@ TEST(the_samples_of_a_frame_are_those_of_its_readouts)
     OWNED(larmor_source) *whole = source_of(&one),
                          *frames = frames_of(&one, (larmor_frames_opts){.spokes = 7, .step = 5});
     larmor_grid grid;
+    assert_true(lmr_source_any_thread(whole) > 0);
+    assert_int_equal(lmr_source_any_thread(frames), lmr_source_any_thread(whole));
     assert_ok(lmr_source_grid(whole, 0, NULL, &grid));
     OWN(larmor_samples, all, lmr_source_samples(whole, 0, &grid, 0, COILS, dev, &all));
     OWN(larmor_samples, some, lmr_source_samples(frames, 3, &grid, 0, COILS, dev, &some));
