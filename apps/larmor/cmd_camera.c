@@ -25,6 +25,8 @@ static const app_option options[] = {
     {0},
 };
 
+#define MOST_RESIDUAL 0.3 /* rad: a whole turn that is missing in one of 16 probes leaves 1.5 */
+
 /* A last dimension of 1 stays, as of one readout. */
 static larmor_status read_three(const char *path, larmor_device *dev, int64_t probes, larmor_array **x)
 {
@@ -60,6 +62,11 @@ static int run(const void *given, const app_files *files)
     APP_TRY(APP_INPUT, read_three(files->name[0], dev, larmor_array_shape(position).dim[1], &phase));
     const larmor_status st = larmor_field_camera(phase, position, &opts, &terms, &report);
     if (st) return app_fail_in(APP_INPUT, st, files->name[0]);
+    if (report.residual > MOST_RESIDUAL)
+        app_log("warning: the harmonics leave %.2g rad of the probes' phases: steps of half a turn and more from a "
+                "sample to the next, wrong places of probes or a higher order may be why; do not use these terms "
+                "before that is clear",
+                report.residual);
     printf("order %d\nresidual %.3g\ncondition %.3g\n", report.order, report.residual, report.condition);
     APP_TRY(APP_RUN, larmor_array_save(out, terms));
     if (s->traj) APP_TRY(APP_RUN, save_traj(s, terms, traj_out));

@@ -25,7 +25,8 @@ typedef struct larmor_camera_report {
 /* The phases of solid harmonics that a camera's probes have seen, by least squares.
  *
  * phase     [samples, readouts, probes]: real, the phases in rad of signals exp(-i phase), or complex, these signals.
- *           Whole turns from a sample to the next are taken off.
+ *           Whole turns from a sample to the next are taken off; where the harmonics then leave more than 0.3 rad,
+ *           by steps that resemble the one before, if that leaves less.
  * position  real [3, probes] of x, y, z in m, along the axes of larmor_recon_opts.phase_terms.
  * opts      may be NULL.
  * terms     f64 [samples, readouts, 9, or 16 of order 3], in rad/m^n as larmor_recon_opts.phase_terms takes them; 0

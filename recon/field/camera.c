@@ -93,21 +93,25 @@ static larmor_status choose_fit(const larmor_array *position, int order, fit *f,
 
 /* ---- phases ---- */
 
-/* Without whole turns from sample to sample; relative: from the first one on. */
-static void unwrap(double *phase, int64_t samples, int relative)
+/* What each sample's phase is expected to be near, so that its whole turns follow. */
+typedef enum expected { AS_BEFORE, AS_FAR_AS_BEFORE } expected;
+
+/* Without whole turns; relative: from the first one on. */
+static void unwrap(double *phase, int64_t samples, int relative, expected near)
 {
     const double first = relative ? phase[0] : 0;
-    double turns = 0, before = phase[0];
+    double before = phase[0], step = 0;
     for (int64_t i = 0; i < samples; i++) {
-        const double now = phase[i];
-        turns -= nearbyint((now - before) / (2 * M_PI));
+        const double likely = before + (near == AS_FAR_AS_BEFORE ? step : 0);
+        const double now = phase[i] - 2 * M_PI * nearbyint((phase[i] - likely) / (2 * M_PI));
+        step = now - before;
         before = now;
-        phase[i] = now + 2 * M_PI * turns - first;
+        phase[i] = now - first;
     }
 }
 
 /* [samples, readouts, probes] in rad */
-static larmor_status read_phases(const larmor_array *x, int relative, double **phase)
+static larmor_status read_phases(const larmor_array *x, double **phase)
 {
     const larmor_shape shape = larmor_array_shape(x);
     const int64_t count = larmor_array_count(x), samples = shape.dim[0];
@@ -122,7 +126,6 @@ static larmor_status read_phases(const larmor_array *x, int relative, double **p
         LMR_REFUSE(!isfinite((*phase)[i]), LARMOR_ERR_NUMERIC,
                    "camera: the phase of sample %lld of probe %lld is not finite", (long long)(i % samples),
                    (long long)(i / samples / shape.dim[1]));
-    for (int64_t i = 0; i < count; i += samples) unwrap(*phase + i, samples, relative);
     return LARMOR_OK;
 }
 
@@ -144,6 +147,28 @@ static double apply(const fit *f, const double *h, const double *phase, int64_t 
     return misfit;
 }
 
+/* Residual in rad up to which turns are taken for right: that of noise is far below, one turn of a probe of 16 leaves
+ * 1.5. */
+#define GOOD_RESIDUAL 0.3
+
+/* The terms by phases that move by less than half a turn from a sample to the next; where these do not fit, by phases
+ * whose steps change by less, as far as that fits better. shape: of the phases. Returns the residual. */
+static double fit_turns(const fit *f, const double *h, larmor_shape shape, int relative, const double *phase,
+                        double *angle, double *terms, double *other)
+{
+    const int64_t samples = shape.dim[0], each = samples * shape.dim[1], count = larmor_shape_count(shape);
+    double best = INFINITY;
+    for (expected near = AS_BEFORE; near <= AS_FAR_AS_BEFORE && best > GOOD_RESIDUAL; near++) {
+        memcpy(angle, phase, (size_t)count * sizeof *angle);
+        for (int64_t i = 0; i < count; i += samples) unwrap(angle + i, samples, relative, near);
+        const double residual = sqrt(apply(f, h, angle, each, other) / (double)count);
+        if (residual >= best) continue;
+        memcpy(terms, other, (size_t)(each * f->terms) * sizeof *terms);
+        best = residual;
+    }
+    return best;
+}
+
 static larmor_status check(const larmor_array *phase, const larmor_array *position, const larmor_camera_opts *o)
 {
     const larmor_shape s = larmor_array_shape(phase), p = larmor_array_shape(position);
@@ -163,11 +188,11 @@ larmor_status larmor_field_camera(const larmor_array *phase, const larmor_array 
     const larmor_camera_opts o = opts ? *opts : (larmor_camera_opts){0};
     larmor_camera_report found;
     LMR_FREED_BY(free_fit) fit f = {0};
-    LMR_HEAP double *angle = NULL, *h = NULL, *all = NULL;
+    LMR_HEAP double *given = NULL, *h = NULL, *all = NULL;
     LMR_NEED_OUT(terms, phase, position);
     LMR_TRY(check(phase, position, &o));
     LMR_TRY(choose_fit(position, o.order, &f, &found));
-    LMR_TRY(read_phases(phase, o.relative, &angle));
+    LMR_TRY(read_phases(phase, &given));
     LMR_OWN(larmor_array, harmonics, larmor_solid_harmonics(position, found.order, &harmonics));
     LMR_TRY(larmor_array_download(harmonics, LARMOR_F64, &h));
     const larmor_shape s = larmor_array_shape(phase);
@@ -176,7 +201,9 @@ larmor_status larmor_field_camera(const larmor_array *phase, const larmor_array 
     int64_t numbers;
     if (lmr_mul(count, columns, &numbers)) all = calloc((size_t)numbers, sizeof *all);
     if (!all) return LMR_NO_MEMORY();
-    found.residual = sqrt(apply(&f, h, angle, count, all) / (double)(count * f.probes));
+    LMR_HEAP LMR_NEW(double, angle, count *f.probes);
+    LMR_HEAP LMR_NEW(double, other, count *f.terms);
+    found.residual = fit_turns(&f, h, s, o.relative, given, angle, all, other);
     if (report) *report = found;
     return larmor_array_upload(larmor_array_device(phase), LARMOR_F64, LARMOR_SHAPE(s.dim[0], s.dim[1], columns),
                                LARMOR_F64, all, terms);
