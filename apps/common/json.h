@@ -59,3 +59,49 @@ void json_integers(json *j, const char *name, const int64_t *values, int count);
 #define JSON_8(j, of, member, ...) JSON_1(j, of, member), JSON_7(j, of, __VA_ARGS__)
 #define JSON_9(j, of, member, ...) JSON_1(j, of, member), JSON_8(j, of, __VA_ARGS__)
 #define JSON_10(j, of, member, ...) JSON_1(j, of, member), JSON_9(j, of, __VA_ARGS__)
+
+/* Members of a struct under their own names, ten at most: `JSON_MEMBERS(&j, *region, label, voxels, mean);`. */
+#define JSON_MEMBERS(j, of, ...)                                                                                     \
+    do {                                                                                                             \
+        JSON_PICK(__VA_ARGS__, JSON_10, JSON_9, JSON_8, JSON_7, JSON_6, JSON_5, JSON_4, JSON_3, JSON_2, JSON_1)      \
+        (j, of, __VA_ARGS__);                                                                                        \
+    } while (0)
+#define JSON_PICK(a, b, c, d, e, f, g, h, i, j, chosen, ...) chosen
+#define JSON_1(j, of, member)                                                                                        \
+    _Generic((of).member,                                                                                            \
+             char *: json_text,                                                                                      \
+             const char *: json_text,                                                                                \
+             double: json_number,                                                                                    \
+             default: json_integer)(j, #member, (of).member)
+#define JSON_2(j, of, member, ...) JSON_1(j, of, member), JSON_1(j, of, __VA_ARGS__)
+#define JSON_3(j, of, member, ...) JSON_1(j, of, member), JSON_2(j, of, __VA_ARGS__)
+#define JSON_4(j, of, member, ...) JSON_1(j, of, member), JSON_3(j, of, __VA_ARGS__)
+#define JSON_5(j, of, member, ...) JSON_1(j, of, member), JSON_4(j, of, __VA_ARGS__)
+#define JSON_6(j, of, member, ...) JSON_1(j, of, member), JSON_5(j, of, __VA_ARGS__)
+#define JSON_7(j, of, member, ...) JSON_1(j, of, member), JSON_6(j, of, __VA_ARGS__)
+#define JSON_8(j, of, member, ...) JSON_1(j, of, member), JSON_7(j, of, __VA_ARGS__)
+#define JSON_9(j, of, member, ...) JSON_1(j, of, member), JSON_8(j, of, __VA_ARGS__)
+#define JSON_10(j, of, member, ...) JSON_1(j, of, member), JSON_9(j, of, __VA_ARGS__)
+
+/* Members of a struct under their own names, ten at most: `JSON_MEMBERS(&j, *region, label, voxels, mean);`. */
+#define JSON_MEMBERS(j, of, ...)                                                                                     \
+    do {                                                                                                             \
+        JSON_PICK(__VA_ARGS__, JSON_10, JSON_9, JSON_8, JSON_7, JSON_6, JSON_5, JSON_4, JSON_3, JSON_2, JSON_1)      \
+        (j, of, __VA_ARGS__);                                                                                        \
+    } while (0)
+#define JSON_PICK(a, b, c, d, e, f, g, h, i, j, chosen, ...) chosen
+#define JSON_1(j, of, member)                                                                                        \
+    _Generic((of).member,                                                                                            \
+             char *: json_text,                                                                                      \
+             const char *: json_text,                                                                                \
+             double: json_number,                                                                                    \
+             default: json_integer)(j, #member, (of).member)
+#define JSON_2(j, of, member, ...) JSON_1(j, of, member), JSON_1(j, of, __VA_ARGS__)
+#define JSON_3(j, of, member, ...) JSON_1(j, of, member), JSON_2(j, of, __VA_ARGS__)
+#define JSON_4(j, of, member, ...) JSON_1(j, of, member), JSON_3(j, of, __VA_ARGS__)
+#define JSON_5(j, of, member, ...) JSON_1(j, of, member), JSON_4(j, of, __VA_ARGS__)
+#define JSON_6(j, of, member, ...) JSON_1(j, of, member), JSON_5(j, of, __VA_ARGS__)
+#define JSON_7(j, of, member, ...) JSON_1(j, of, member), JSON_6(j, of, __VA_ARGS__)
+#define JSON_8(j, of, member, ...) JSON_1(j, of, member), JSON_7(j, of, __VA_ARGS__)
+#define JSON_9(j, of, member, ...) JSON_1(j, of, member), JSON_8(j, of, __VA_ARGS__)
+#define JSON_10(j, of, member, ...) JSON_1(j, of, member), JSON_9(j, of, __VA_ARGS__)
