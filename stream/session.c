@@ -381,6 +381,19 @@ static larmor_status begin_live(session *s)
     return larmor_live_create(s->xml, s->xml_bytes, job->dev, &opts, &s->live);
 }
 
+/* Where the scan has ended before the first image. */
+static larmor_status warn_of_no_image(session *s)
+{
+    char line[LINE];
+    if (!s->live || s->report.images) return LARMOR_OK;
+    snprintf(
+        line, sizeof line,
+        "images=readouts: the scan has ended after %lld readouts, before its first image, which takes as many as "
+        "the parameter first says (by default 5 windows): send a smaller first, or a smaller window.",
+        (long long)s->report.acquisitions);
+    return warn(s, line);
+}
+
 static larmor_status take_live(session *s, const larmor_acquisition *a)
 {
     LMR_FREED_BY(larmor_recon_result_free) larmor_recon_result result = {0};
@@ -441,6 +454,7 @@ static larmor_status finish(session *s)
 {
     char line[LINE];
     if (lmr_announced_is_cut(&s->announced, line, sizeof line)) LMR_TRY(warn(s, line));
+    LMR_TRY(warn_of_no_image(s));
     if (s->is_configured) LMR_TRY(reconstruct(s, (lmr_readouts_part){.by = LARMOR_IMAGES_MEASUREMENT}));
     return send_waiting(s);
 }
