@@ -368,6 +368,8 @@ static larmor_status reconstruct(session *s, lmr_readouts_part part)
     if (!count) return LARMOR_OK;
     const larmor_status st = larmor_raw_of_acquisitions(s->xml, s->xml_bytes, chosen, count, &s->job.raw, &raw);
     lmr_readouts_drop(&s->readouts, part);
+    free(chosen);
+    chosen = NULL;
     return st ? st : reconstruct_raw(s, raw);
 }
 
