@@ -12,6 +12,16 @@ static larmor_status samples_of_present(void *self, int group, const larmor_grid
     return lmr_source_samples(s->present, group, grid, calibration, coils, dev, out);
 }
 
+/* A few readouts do not say the units of their trajectory, which the first ones did. */
+static larmor_status open_next(const larmor_raw *before, const larmor_acquisition *each, int64_t count,
+                               const larmor_raw_opts *opts, larmor_raw **raw)
+{
+    const larmor_raw_info info = larmor_raw_describe(before);
+    larmor_raw_opts of_first = *opts;
+    of_first.traj_units = info.traj_units;
+    return larmor_raw_with_acquisitions(before, each, count, &of_first, raw);
+}
+
 larmor_status lmr_live_source_set(lmr_live_source *s, const char *xml, int64_t bytes, const larmor_acquisition *each,
                                   int64_t count, const larmor_raw_opts *opts)
 {
@@ -19,7 +29,7 @@ larmor_status lmr_live_source_set(lmr_live_source *s, const char *xml, int64_t b
     larmor_raw *raw;
     larmor_source *present;
     if (s->raw)
-        LMR_TRY(larmor_raw_with_acquisitions(s->raw, each, count, opts, &raw));
+        LMR_TRY(open_next(s->raw, each, count, opts, &raw));
     else
         LMR_TRY(larmor_raw_of_acquisitions(xml, bytes, each, count, opts, &raw));
     larmor_status st = larmor_source_of_raw(raw, "scan", &present);

@@ -25,6 +25,13 @@ static int takes_sets(const lmr_job *job)
            (job->found.method.kind != LMR_METHOD_REGULARISED || job->found.method.takes & images);
 }
 
+/* The option that is for one set of maps. */
+static const char *name_of_single(const larmor_recon_opts *o)
+{
+    if (o->motion) return "motion";
+    return o->constraint ? "constraint" : "motion_states";
+}
+
 larmor_status lmr_take_sets(larmor_recon *r, const char *what, int64_t sets)
 {
     lmr_job *job = &r->job;
@@ -33,6 +40,10 @@ larmor_status lmr_take_sets(larmor_recon *r, const char *what, int64_t sets)
         !takes_sets(job), LARMOR_ERR_ARG,
         "%s: several sets of maps are for opts.method cg, grid, tv, tgv and wavelet, without opts.joint; got %s.",
         what, lmr_method_name(job));
+    const larmor_recon_opts *o = &job->settings->opts;
+    LMR_REFUSE(o->motion || o->motion_states || o->constraint, LARMOR_ERR_ARG,
+               "opts.%s: is not for several sets of maps, and %s has %lld.", name_of_single(o), what,
+               (long long)sets);
     LMR_REFUSE(job->facts->precondition > 0, LARMOR_ERR_ARG,
                "opts.precondition circulant: is not for several sets of maps, and %s has %lld.", what,
                (long long)sets);

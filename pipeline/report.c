@@ -171,12 +171,14 @@ static void report_grid(larmor_recon *r)
 {
     const larmor_grid *g = &r->facts.grid[0];
     larmor_encoding e = {.ndim = 0};
+    larmor_group first;
     double voxel[3], finer = 1;
     for (int d = 0; d < 3; d++) voxel[d] = g->fov_mm[d] / (double)g->matrix[d];
     lmr_log(&r->events, "image: %lldx%lldx%lld, %.3gx%.3gx%.3g mm; grid %lldx%lldx%lld", (ll)g->crop[0],
             (ll)g->crop[1], (ll)g->crop[2], voxel[0], voxel[1], voxel[2], (ll)g->matrix[0], (ll)g->matrix[1],
             (ll)g->matrix[2]);
-    if (lmr_source_encoding(r->facts.source, 0, &e)) return;
+    if (lmr_source_group(r->facts.source, 0, &first) || lmr_source_encoding(r->facts.source, first.encoding, &e))
+        return;
     for (int d = 0; d < e.ndim; d++) finer *= e.fov_mm[d] / (double)e.matrix[d] / voxel[d];
     if (finer >= 16)
         lmr_log(&r->events,

@@ -368,6 +368,8 @@ static larmor_status reconstruct(session *s, lmr_readouts_part part)
     if (!count) return LARMOR_OK;
     const larmor_status st = larmor_raw_of_acquisitions(s->xml, s->xml_bytes, chosen, count, &s->job.raw, &raw);
     lmr_readouts_drop(&s->readouts, part);
+    free(chosen);
+    chosen = NULL;
     return st ? st : reconstruct_raw(s, raw);
 }
 
@@ -379,6 +381,19 @@ static larmor_status begin_live(session *s)
     const larmor_live_opts opts = {
         .raw = job->raw, .recon = job->recon, .window = job->window, .every = job->every, .first = job->first};
     return larmor_live_create(s->xml, s->xml_bytes, job->dev, &opts, &s->live);
+}
+
+/* Where the scan has ended before the first image. */
+static larmor_status warn_of_no_image(session *s)
+{
+    char line[LINE];
+    if (!s->live || s->report.images) return LARMOR_OK;
+    snprintf(
+        line, sizeof line,
+        "images=readouts: the scan has ended after %lld readouts, before its first image, which takes as many as "
+        "the parameter first says (by default 5 windows): send a smaller first, or a smaller window.",
+        (long long)s->report.acquisitions);
+    return warn(s, line);
 }
 
 static larmor_status take_live(session *s, const larmor_acquisition *a)
@@ -441,6 +456,7 @@ static larmor_status finish(session *s)
 {
     char line[LINE];
     if (lmr_announced_is_cut(&s->announced, line, sizeof line)) LMR_TRY(warn(s, line));
+    LMR_TRY(warn_of_no_image(s));
     if (s->is_configured) LMR_TRY(reconstruct(s, (lmr_readouts_part){.by = LARMOR_IMAGES_MEASUREMENT}));
     return send_waiting(s);
 }

@@ -138,6 +138,9 @@ larmor_status lmr_mrd_check_samples(larmor_raw *raw, int drop_nonfinite);
 void lmr_mrd_count_zeros(larmor_raw *raw, int64_t i);
 larmor_status lmr_mrd_leave_out_zeros(larmor_raw *raw);
 
+/* Name a coil that is exactly 0 between samples of its own where others have signal, with a warning. */
+larmor_status lmr_mrd_name_gaps(larmor_raw *raw);
+
 /* mrd_complete.c: fields of view that the header states in metres, or encodedSpace in another unit than reconSpace,
  * become mm, with a warning; so is one that no scanner has. */
 void lmr_mrd_fov_to_mm(larmor_raw *raw);

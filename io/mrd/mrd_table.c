@@ -530,7 +530,10 @@ larmor_status lmr_mrd_check_samples(larmor_raw *raw, int drop_nonfinite)
     findings f = {0};
     LMR_TRY(look_at_all(raw, drop_nonfinite, &f));
     if (!drop_nonfinite) LMR_TRY(refuse_nonfinite(&f));
-    if (f.imaging_peak > 0) LMR_TRY(lmr_mrd_leave_out_zeros(raw));
+    if (f.imaging_peak > 0) {
+        LMR_TRY(lmr_mrd_leave_out_zeros(raw));
+        LMR_TRY(lmr_mrd_name_gaps(raw));
+    }
     LMR_TRY(count_uses(raw));
     LMR_REFUSE((double)f.peak > LARMOR_LARGEST_SAMPLE, LARMOR_ERR_FORMAT,
                "values up to %.1e: uninitialised or overflowing data.", (double)f.peak);

@@ -159,3 +159,94 @@ larmor_status lmr_mrd_leave_out_zeros(larmor_raw *raw)
                      (long long)out.of_zeros);
     return LARMOR_OK;
 }
+
+/* ---- zeros of one coil ---- */
+
+/* Readouts that are looked at, far apart; zeros that follow each other; and what is beside them over the smallest
+ * value of their coil in the readout: of values that were rounded, those beside zeros by chance are the smallest. */
+enum { LOOKED_AT = 256, LEAST_GAP = 3, MIN_BESIDE = 8 };
+
+typedef struct gaps {
+    int64_t looked_at, *samples, *readouts; /* [channels] of these readouts */
+    int64_t coils, readout, sample;         /* coils with any; the first one */
+} gaps;
+
+LMR_FREES(free_gaps, gaps, samples, readouts)
+
+static float size_of(const float *x)
+{
+    return fmaxf(fabsf(x[0]), fabsf(x[1]));
+}
+
+static float smallest_of(const float *x, int64_t n)
+{
+    float least = INFINITY;
+    for (int64_t i = 0; i < n; i++)
+        if (size_of(x + 2 * i) > 0) least = fminf(least, size_of(x + 2 * i));
+    return least;
+}
+
+static int other_has_signal(const float *x, int64_t stride, int channels, int64_t i)
+{
+    for (int c = 0; c < channels; c++)
+        if (size_of(x + 2 * (stride * c + i)) > 0) return 1;
+    return 0;
+}
+
+/* Samples of a coil that are 0 where another one has signal, between samples of its own. x: of all coils. */
+static int64_t find_gaps_of(const float *x, int64_t stride, int channels, int coil, int64_t n, int64_t *first)
+{
+    const float *own = x + 2 * stride * coil;
+    const float least = MIN_BESIDE * smallest_of(own, n);
+    int64_t count = 0, before = -1;
+    for (int64_t i = 0; i < n; i++) {
+        if (!(size_of(own + 2 * i) > 0)) continue;
+        const int is_gap = before >= 0 && i - before > LEAST_GAP && size_of(own + 2 * i) >= least &&
+                           size_of(own + 2 * before) >= least && other_has_signal(x, stride, channels, before + 1);
+        if (is_gap && !count) *first = before + 1;
+        if (is_gap) count += i - before - 1;
+        before = i;
+    }
+    return count;
+}
+
+static void look_for_gaps(const larmor_raw *raw, int64_t i, gaps *g)
+{
+    const lmr_mrd_head *h = &raw->head[i];
+    const float *x = raw->data + raw->readout[i].data + 2 * (int64_t)h->discard_pre;
+    g->looked_at++;
+    for (int c = 0; c < h->channels && c < raw->channels; c++) {
+        int64_t first = 0;
+        const int64_t found = find_gaps_of(x, h->samples, h->channels, c, lmr_head_kept(h), &first);
+        if (!found) continue;
+        if (!g->coils) {
+            g->readout = i;
+            g->sample = first + h->discard_pre;
+        }
+        g->coils += !g->readouts[c];
+        g->samples[c] += found;
+        g->readouts[c]++;
+    }
+}
+
+larmor_status lmr_mrd_name_gaps(larmor_raw *raw)
+{
+    LMR_FREED_BY(free_gaps) gaps g = {0};
+    const int64_t step = (raw->info.acquisitions / LOOKED_AT) | 1;
+    int most = 0;
+    LMR_ALLOCATE_ZEROS(g.samples, raw->channels);
+    LMR_ALLOCATE_ZEROS(g.readouts, raw->channels);
+    for (int64_t i = 0; i < raw->info.acquisitions; i += step)
+        if (raw->readout[i].use & OF_IMAGES && !is_empty(raw, i)) look_for_gaps(raw, i, &g);
+    for (int c = 1; c < raw->channels; c++)
+        if (g.samples[c] > g.samples[most]) most = c;
+    if (g.coils)
+        LMR_MRD_WARN(
+            raw,
+            "coil %d (from 0)%s is exactly 0 in %lld samples of %lld of the %lld readouts that were looked at, "
+            "where other coils have signal, first in readout %lld from sample %lld on: its samples were cut "
+            "out or lost, but count as measured. Leave the coil out of the file.",
+            most, g.coils > 1 ? ", and others as well," : "", (long long)g.samples[most], (long long)g.readouts[most],
+            (long long)g.looked_at, (long long)g.readout, (long long)g.sample);
+    return LARMOR_OK;
+}

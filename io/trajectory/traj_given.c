@@ -38,7 +38,8 @@ typedef struct fit { /* where each acquisition's samples are in the trajectory *
     int64_t *at;     /* [acquisitions] of its first sample, or -1 */
     int64_t *list;   /* [acquisitions] those of a lot, in an order */
     int64_t count, images;
-    int kept; /* 1: the trajectory has the samples that are left after discards */
+    int is_cut; /* 1: the trajectory may have more readouts */
+    int kept;   /* 1: the trajectory has the samples that are left after discards */
 } fit;
 
 LMR_FREES(free_fit, fit, at, list)
@@ -62,7 +63,7 @@ static int covers(const larmor_raw *raw, const larmor_trajectory *t, const fit *
         readout++;
         within = 0;
     }
-    return readout == t->readouts;
+    return readout == t->readouts || (f->is_cut && readout > 0 && !within);
 }
 
 /* Counters that tell images apart, whichever of them are joined in the end. */
@@ -160,6 +161,29 @@ static larmor_status no_fit(const larmor_raw *raw, const larmor_trajectory *t)
                     t->name, given_text(t).s, lot_text(raw, &lots[0]).s, lot_text(raw, &lots[LOTS - 1]).s);
 }
 
+static int say_fit(larmor_raw *raw, const larmor_trajectory *t, const lot *l)
+{
+    return snprintf(raw->info.traj_given, sizeof raw->info.traj_given, "%s, %s samples, for %s", t->name,
+                    given_text(t).s, l->name);
+}
+
+/* A sequence goes on where the scan was stopped. Which of its readouts those of the scan are is known if all of these
+ * make images. */
+static int covers_begin(larmor_raw *raw, const larmor_trajectory *t, fit *f)
+{
+    list_lot(raw, &lots[LOTS - 1], f);
+    if (!t->of_sequence || f->count != raw->info.acquisitions) return 0;
+    f->is_cut = 1;
+    for (f->kept = 0; f->kept < 2; f->kept++) {
+        if (!covers(raw, t, f, 0, f->count)) continue;
+        LMR_MRD_WARN(raw, "%s has %s samples, and the scan %s: it may have been stopped. What there is is read.",
+                     t->name, given_text(t).s, lot_text(raw, &lots[0]).s);
+        say_fit(raw, t, &lots[LOTS - 1]);
+        return 1;
+    }
+    return 0;
+}
+
 /* The first lot that fits as a whole, else the first whose images do. */
 static larmor_status find_fit(larmor_raw *raw, const larmor_trajectory *t, fit *f)
 {
@@ -173,14 +197,13 @@ static larmor_status find_fit(larmor_raw *raw, const larmor_trajectory *t, fit *
             else
                 LMR_TRY(covers_images(raw, t, f, &fits));
             if (!fits) continue;
-            int n = snprintf(raw->info.traj_given, sizeof raw->info.traj_given, "%s, %s samples, for %s", t->name,
-                             given_text(t).s, lots[l].name);
+            const int n = say_fit(raw, t, &lots[l]);
             if (f->images > 1 && n > 0 && (size_t)n < sizeof raw->info.traj_given)
                 snprintf(raw->info.traj_given + n, sizeof raw->info.traj_given - (size_t)n, " of %lld images",
                          (long long)f->images);
             return LARMOR_OK;
         }
-    return no_fit(raw, t);
+    return covers_begin(raw, t, f) ? LARMOR_OK : no_fit(raw, t);
 }
 
 /* ---- its numbers ---- */

@@ -105,6 +105,9 @@ ignored block "--method tv" "--method llr and clear" --method tv --block 4
 for method in cg tv tgv wavelet llr; do
     ignored dcf "--method $method" "--method grid and of --weighted" --method $method --dcf pipe
 done
+of_maps="--method auto, cg, grid, tv, tgv, wavelet, llr, l1, fft, lowrank, lowrank-sparse and lowrank-multiscale"
+ignored crop "--method nlinv" "$of_maps" --method nlinv --crop hard
+ignored normalise "--method clear" "$of_maps" --method clear --normalise body
 ignored calibration "--maps m.cfl" "maps from the data" --maps m.cfl --calibration 24
 ignored calibration "--maps none" "maps from the data" --method grid --maps none --calibration 24
 expect 2 recon x.h5 -o y.h5 --maps none
@@ -121,7 +124,7 @@ expect 2 convert x.h5 --save-traj k.txt
 said 'larmor: --save-traj "k.txt": a name that ends in .npy or .cfl expected.'
 expect 2 recon x.h5 -o y.h5 --method clear --snr-map s.npy
 said 'larmor: --noise-map, --snr-map and --g-map: there are none with --method clear.'
-for fine in "--method grid --toeplitz off --precond none --weighted --dcf pipe" "--dcf auto" "--dcf none" \
+for fine in "--method grid --toeplitz off --precond none --dcf pipe" "--dcf auto" "--dcf none" \
     "--weighted --dcf pipe" "--method llr --joint --block 4" "--method tv --joint --time-weight 2" "--precond auto" \
     "--method nlinv --iters 4 --median 3 --damping 0.8"; do
     # shellcheck disable=SC2086 # words are meant

@@ -102,6 +102,29 @@ WITH_SCAN(each_image_takes_a_trajectory_of_fewer_readouts)
         "the 24 acquisitions of 64 that make images.");
 }
 
+/* One of a file that is no sequence may be that of another scan. */
+WITH_SCAN(a_scan_that_was_stopped_has_the_first_readouts_of_its_sequence)
+{
+    OWNED(scan) *s = plain_scan(0, SPOKES - 5);
+    write_scan(s);
+    larmor_trajectory *t = spokes(SPOKES, SAMPLES);
+    refused_with(&(larmor_raw_opts){.trajectory = t}, LARMOR_ERR_SHAPE,
+                 "trajectory k.npy has 12 readouts of 64 samples, which fit neither all 7 acquisitions of 64 samples "
+                 "nor the 7 acquisitions of 64 that make images.");
+    t->of_sequence = 1;
+    OWNED(larmor_raw) *raw = opened_given(t);
+    for (int r = 0; r < SPOKES - 5; r++) expect_spoke(raw, 0, r, r, 0);
+    assert_non_null(strstr(larmor_raw_describe(raw).warnings,
+                           "k.npy has 12 readouts of 64 samples, and the scan 7 acquisitions of 64: it may have been "
+                           "stopped. What there is is read.\n"));
+    s->r[2].head.flags = LARMOR_ACQ_NOISE; /* which may be before the sequence, or of it */
+    write_scan(s);
+    refused_with(&(larmor_raw_opts){.trajectory = t}, LARMOR_ERR_SHAPE,
+                 "trajectory k.npy has 12 readouts of 64 samples, which fit neither all 7 acquisitions of 64 samples "
+                 "nor the 6 acquisitions of 64 that make images.");
+    t->of_sequence = 0;
+}
+
 WITH_SCAN(a_long_readout_is_that_of_consecutive_acquisitions)
 {
     OWNED(scan) *s = plain_scan(0, SPOKES);

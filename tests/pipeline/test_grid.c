@@ -268,6 +268,10 @@ TEST(maps_that_do_not_fit_are_refused_by_their_name)
     assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_ARG, "without opts.joint; got tv");
     opts = KNOWN(.maps = two, .precondition = 1);
     assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_ARG, "is not for several sets of maps, and maps has 2");
+    opts = KNOWN(.maps = two, .motion_states = 2);
+    assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_ARG, "opts.motion_states: is not for several sets");
+    opts = KNOWN(.maps = two, .constraint = "nonnegative");
+    assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_ARG, "opts.constraint: is not for several sets");
 }
 
 /* 4096 x 32 voxels of 60 lines of 64 samples: by hand a smaller matrix is taken. */

@@ -50,6 +50,10 @@ TEST(an_option_that_has_no_effect_with_the_others_is_refused_before_anything_is_
          "opts.iters: has no effect with opts.method grid; it is an option of opts.method auto, cg, nlinv, tv, tgv, "
          "wavelet, llr, l1, fft, lowrank, lowrank-sparse, lowrank-multiscale and clear."},
         {OPTS(.method = "grid", .lambda_mode = LARMOR_LAMBDA_NOISE), NULL, "opts.lambda: has no effect"},
+        {OPTS(.method = "grid", .weighted = 1), NULL, "opts.weighted: has no effect with opts.method grid"},
+        {OPTS(.method = "nlinv", .normalise = LARMOR_NORMALISE_BODY), NULL,
+         "opts.normalise: has no effect with opts.method nlinv"},
+        {OPTS(.method = "nlinv", .crop = LARMOR_CROP_HARD), NULL, "opts.crop: has no effect"},
         {OPTS(.method = "grid", .toeplitz = 1), NULL, "opts.toeplitz on: has no effect"},
         {OPTS(.method = "tgv", .partial_fourier = LARMOR_PARTIAL_POCS), NULL,
          "it is an option of opts.method auto and cg."},

@@ -97,6 +97,15 @@ WITH_MOVING(an_image_comes_with_the_first_readouts_and_then_with_every_so_many)
     assert_int_equal(run(&sliding, SCAN_READOUTS, SCAN_READOUTS, &x), 1 + 2 * (SCAN_READOUTS - FIRST) / EVERY);
 }
 
+/* One spoke does not say the units of its trajectory. */
+WITH_MOVING(images_of_single_readouts_have_the_units_of_the_first_ones)
+{
+    OWNED(larmor_array) *x = NULL;
+    const larmor_live_opts opts = {.window = 1, .every = 1, .first = FIRST};
+    assert_int_equal(run(&opts, FIRST + 4, SCAN_READOUTS, &x), 5);
+    assert_at_most(from_truth(x), 0.03);
+}
+
 WITH_MOVING(an_object_at_rest_is_as_near_to_the_truth_as_of_many_readouts_by_the_images_before)
 {
     OWNED(larmor_array) *one = NULL, *last = NULL;

@@ -185,6 +185,25 @@ WITH_BEATS(bins_exclude_frames_and_images_of_the_last_readouts)
     }
 }
 
+WITH_BEATS(a_scan_that_ends_before_the_first_image_of_its_readouts_says_why)
+{
+    line l;
+    int warned = 0;
+    char text[256];
+    larmor_session_opts opts = quick();
+    opts.job.images = LARMOR_IMAGES_READOUTS;
+    opts.job.recon.method = "cg";
+    opts.job.first = 10000;
+    snprintf(text, sizeof text, "WRN images=readouts: the scan has ended after %lld readouts, before its first image",
+             (long long)larmor_raw_describe(scan).acquisitions);
+    begin(&l, opts);
+    send_scan(l.client, NULL);
+    wait_for(l.client, LARMOR_MESSAGE_CLOSE, text, &warned);
+    end(&l);
+    assert_ok(l.status);
+    assert_int_equal(warned, 1);
+}
+
 WITH_BEATS(blocks_of_a_scan_in_memory_are_named_by_its_header_and_wrong_ones_are_refused)
 {
     static const uint32_t data[] = {1, 2, 3, 4};
