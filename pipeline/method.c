@@ -16,8 +16,6 @@
 /* |D D x| / |D x| of an image by tv, D the differences over the shortest side of voxels: with less it has no edges,
  * and tgv is compared as well (docs/records/choosing.md, "Images without edges"). */
 #define MAX_ROUGHNESS 1.0
-/* Of the misfit of tgv over that of tv, in standard errors of the difference: with more tv stays. */
-#define MAX_RISE_OVER_ERROR 1.0
 /* Methods are not compared with fewer numbers held out, real and imaginary parts of all coils together. The
  * least at which tv was better is 20 (docs/records/choosing.md, "Few samples"). */
 #define MIN_HELD_NUMBERS 20
@@ -188,17 +186,6 @@ static larmor_status search_tv(const lmr_job *job, const lmr_searched *p, larmor
     return LARMOR_OK;
 }
 
-/* 1 if the other method is taken. */
-static larmor_status is_better(const lmr_job *job, const char *other, const larmor_choice choice[2], int *better)
-{
-    double over;
-    *better = choice[OTHER].predicted >= MIN_CG_PREDICTED && choice[OTHER].misfit < choice[TV].misfit;
-    if (!strcmp(other, "cg")) return LARMOR_OK;
-    LMR_TRY(lmr_weight_significance(job, &choice[TV], &choice[OTHER], &over));
-    *better = over > -MAX_RISE_OVER_ERROR;
-    return LARMOR_OK;
-}
-
 larmor_status lmr_method_choose(lmr_job *job, const lmr_searched *p, larmor_recon_report *result)
 {
     larmor_choice choice[LARMOR_METHODS_COMPARED];
@@ -214,7 +201,7 @@ larmor_status lmr_method_choose(lmr_job *job, const lmr_searched *p, larmor_reco
     const int count = name[OTHER] ? 2 : 1;
     if (name[OTHER]) {
         LMR_TRY(lmr_weight_search(job, p, strcmp(name[OTHER], "cg") ? name[OTHER] : NULL, 0, &choice[OTHER]));
-        LMR_TRY(is_better(job, name[OTHER], choice, &best));
+        if (choice[OTHER].predicted >= MIN_CG_PREDICTED && choice[OTHER].misfit < choice[TV].misfit) best = OTHER;
     }
     lmr_method_take(job, name[best]);
     result->method = (larmor_method_choice){.from = LARMOR_METHOD_FROM_DATA, .compared = count};

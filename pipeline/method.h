@@ -35,7 +35,7 @@ int lmr_method_is_known_fft(const lmr_job *job, const lmr_frame *frame, const la
 void lmr_method_is_of_one_coil(lmr_job *job, larmor_recon_report *result);
 
 /* Search the weight of tv; of cg, too, where the image of tv hardly predicts what is held out, and take it where it
- * predicts more; or of tgv where that image has no edges, and take it unless it predicts clearly less:
+ * predicts more; or of tgv where that image has no edges, and take it where it predicts more:
  * result->method and result->choice, the search of its weight. The job's method is that one then. */
 larmor_status lmr_method_choose(lmr_job *job, const lmr_searched *p, larmor_recon_report *result);
 

@@ -109,8 +109,8 @@ typedef enum larmor_concomitant {
 typedef struct larmor_recon_opts { /* zero means default, but of size */
     size_t size;                   /* sizeof(larmor_recon_opts): members that are added later are then default */
     /* "auto" (default): tv or tgv where samples predict one another, else cg (docs/choosing.md); "cg", "grid",
-     * "nlinv", or a name of larmor_regulariser_create: of several penalties the ratios that it does not give are chosen
-     * from the data where the weight is, and frames are solved together where one of them is along t.
+     * "nlinv", or a name of larmor_regulariser_create: of several penalties the ratios that it does not give are
+     * chosen from the data where the weight is, and frames are solved together where one of them is along t.
      * nlinv finds image and coil maps of each frame together from its own
      * samples, each frame held to the one before (larmor_nlinv_series_add); maps, a weight, a field map and a basis
      * are not for it. auto is cg with a lambda_mode other than AUTO, with tol, precondition, a basis or

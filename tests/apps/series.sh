@@ -71,7 +71,7 @@ for flags in "--undersampling 1 --snr 5" "--undersampling 4 --snr 5" "--undersam
     done
 done
 
-# Several sets of maps: a second one that is empty changes nothing.
+# Several sets of maps: a second one that is empty changes the image by little.
 expect 0 phantom -o scan.h5 --truth truth.h5 --maps maps.cfl --matrix 64 --coils 4 --undersampling 4 --snr 5 -q --force
 bytes=$(wc -c <maps.cfl)
 { cat maps.cfl; head -c "$bytes" /dev/zero; } >empty.cfl
@@ -83,8 +83,10 @@ for flags in "cg" "tv" "cg --weighted"; do
     # shellcheck disable=SC2086 # words are meant
     expect 0 recon scan.h5 -o two.npy --maps empty.cfl --method $flags --json --force
     grep -q '^image 1 of 1: lambda .*, chosen from the samples, in' err || fail "$last: a choice expected"
-    near "$flags: weights with two sets and one" 1.001 "$(number lambda_absolute)" "$one"
-    near "$flags: weights with one set and two" 1.001 "$one" "$(number lambda_absolute)"
+    most=1.001
+    [ "$flags" = tv ] || most=1.6 # cg's is chosen by both sets, whose noise is taken to be that of two images
+    near "$flags: weights with two sets and one" $most "$(number lambda_absolute)" "$one"
+    near "$flags: weights with one set and two" $most "$one" "$(number lambda_absolute)"
     near "$flags: errors with two sets and one" 1.03 "$(error_of two.npy truth.h5 --magnitude)" \
         "$(error_of one.npy truth.h5 --magnitude)"
 done

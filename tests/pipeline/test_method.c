@@ -139,7 +139,7 @@ static scan smooth_scan(void)
     transform(grid, kspace, s.truth);
     larmor_array_free(s.image[0].kspace);
     s.image[0].kspace = smoothed(s.phantom, s.image[0].traj);
-    assert_ok(larmor_phantom_noise(s.image[0].kspace, SIGMA, 1));
+    assert_ok(larmor_phantom_noise(s.image[0].kspace, SIGMA / 3, 1));
     return s;
 }
 
