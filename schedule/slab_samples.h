@@ -21,7 +21,7 @@ int64_t lmr_slab_lot(const lmr_job *job, const larmor_group *g);
 larmor_status lmr_slab_centre(lmr_job *job, int index, int64_t radius, larmor_array **kspace, larmor_array **traj,
                               double *noise);
 
-/* How many samples of a coil they come from: all readouts are read, once, and the samples stay in the job's caches for
- * the maps, until they are forgotten. */
+/* How many samples of a coil they come from: all readouts are read, once, and the samples stay in the job's caches
+ * for the maps, until they are forgotten. */
 larmor_status lmr_slab_count_centre(const lmr_job *job, int index, int64_t *count);
 void lmr_slab_forget_centre(lmr_caches *caches);

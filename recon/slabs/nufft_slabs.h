@@ -1,5 +1,5 @@
-/* The NUFFT of a volume in slabs, of images that are not stored beside each other. SPDX-License-Identifier: Apache-2.0
- */
+/* The NUFFT of a volume in slabs, of images that are not stored beside each other.
+ * SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 #include "larmor/nufft.h"

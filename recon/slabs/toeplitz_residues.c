@@ -1,8 +1,8 @@
-/* The normal map of a volume of which each of few ranks has a slab, without an exchange of padded numbers. Of p ranks,
- * rank r has the frequencies k = p m + r of the last axis, padded to p M >= 2 n planes: the transform there of a line x
- * is sum_z [x(z) exp(-2 pi i z r / (p M))] exp(-2 pi i z m / M), one of M numbers to which the line is folded, so that
- * each rank convolves all planes, times a phase, with its frequencies, and the sum of what they find, times the phases
- * back, is the convolution (decimation in frequency: Gentleman and Sande 1966).
+/* The normal map of a volume of which each of few ranks has a slab, without an exchange of padded numbers. Of p
+ * ranks, rank r has the frequencies k = p m + r of the last axis, padded to p M >= 2 n planes: the transform there of
+ * a line x is sum_z [x(z) exp(-2 pi i z r / (p M))] exp(-2 pi i z m / M), one of M numbers to which the line is
+ * folded, so that each rank convolves all planes, times a phase, with its frequencies, and the sum of what they find,
+ * times the phases back, is the convolution (decimation in frequency: Gentleman and Sande 1966).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "recon/slabs/toeplitz_residues.h"
 
@@ -208,8 +208,8 @@ static larmor_status wrap_planes(const residues *n, const making *m, const larmo
     return larmor_array_convert(grid, n->dtype, wrapped);
 }
 
-/* Lags `first` and the following of the last axis, which begin with -n, times the residue's phases. That of -n meets no
- * two planes. */
+/* Lags `first` and the following of the last axis, which begin with -n, times the residue's phases. No two planes are
+ * -n apart. */
 static larmor_status fold_lags(const residues *n, const making *m, int64_t first, const larmor_array *lags)
 {
     static const double one[2] = {1, 0};
