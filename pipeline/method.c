@@ -11,11 +11,13 @@
  * 473 scenes with true maps and maps from the data (scripts/measure/scenes.py, seeds 31 and 32) the misfit of cg was
  * larger than that of tv in all, and of 240 (seed 33) tv predicted less than this in four. */
 #define MIN_PREDICTED 0.9
-/* cg is not taken where it predicts less than this part: a nearly empty image leaves no more than zeros do. */
-#define MIN_CG_PREDICTED 0.02
+/* cg, and tgv, are not taken where they predict less than this part: a nearly empty image leaves no more than zeros
+ * do. */
+#define MIN_OTHER_PREDICTED 0.02
 /* |D D x| / |D x| of an image by tv, D the differences over the shortest side of voxels: with less it has no edges,
  * and tgv is compared as well (docs/records/choosing.md, "Images without edges"). */
 #define MAX_ROUGHNESS 1.0
+#define MIN_VOXEL 0.9 /* of an encoded one, of images whose roughness is known; not measured */
 /* Methods are not compared with fewer numbers held out, real and imaginary parts of all coils together. The
  * least at which tv was better is 20 (docs/records/choosing.md, "Few samples"). */
 #define MIN_HELD_NUMBERS 20
@@ -159,10 +161,24 @@ static larmor_status find_roughness(const lmr_searched *p, const larmor_array *x
     return LARMOR_OK;
 }
 
-/* 1 if images of this kind are measured and there is room for tgv: not on a grid, whose split settles late, not
+/* 1 if voxels are finer than what was encoded, over which edges spread, or that is not known. */
+static int is_finer(const lmr_job *job, const larmor_grid *grid)
+{
+    larmor_group group;
+    larmor_encoding e;
+    if (lmr_source_group(job->facts->source, job->facts->lead, &group)) return 1;
+    if (lmr_source_encoding(job->facts->source, group.encoding, &e)) return 1;
+    int finer = 0;
+    for (int d = 0; d < grid->ndim; d++)
+        finer |= grid->fov_mm[d] / (double)grid->matrix[d] < MIN_VOXEL * e.fov_mm[d] / (double)e.matrix[d];
+    return finer;
+}
+
+/* 1 if images of this kind are measured and there is memory for tgv: not on a grid, whose split settles late, not
  * beside a hole, in slabs or within a set. */
 static int may_take_tgv(const lmr_job *job, const lmr_searched *p)
 {
+    if (is_finer(job, p->grid)) return 0;
     return job->facts->has_room_for_tgv && !p->on_grid && !job->facts->fills_hole && !job->facts->slabs &&
            !p->solve->set && larmor_op_in_shape(p->A).ndim == p->grid->ndim;
 }
@@ -201,7 +217,7 @@ larmor_status lmr_method_choose(lmr_job *job, const lmr_searched *p, larmor_reco
     const int count = name[OTHER] ? 2 : 1;
     if (name[OTHER]) {
         LMR_TRY(lmr_weight_search(job, p, strcmp(name[OTHER], "cg") ? name[OTHER] : NULL, 0, &choice[OTHER]));
-        if (choice[OTHER].predicted >= MIN_CG_PREDICTED && choice[OTHER].misfit < choice[TV].misfit) best = OTHER;
+        if (choice[OTHER].predicted >= MIN_OTHER_PREDICTED && choice[OTHER].misfit < choice[TV].misfit) best = OTHER;
     }
     lmr_method_take(job, name[best]);
     result->method = (larmor_method_choice){.from = LARMOR_METHOD_FROM_DATA, .compared = count};

@@ -200,12 +200,11 @@ static larmor_status choose(const larmor_recon *r, const knowledge *k, larmor_ar
 
 static larmor_status take_known(larmor_recon *r)
 {
-    const larmor_array *known = r->known->compression;
-    r->facts.compressed = r->known->compressed;
-    if (!known) return LARMOR_OK;
-    LMR_OWN_MEMORY(float, values, larmor_array_download(known, LARMOR_C64, &values));
-    r->facts.coils = (int)r->facts.compressed.coils;
-    return larmor_array_upload(r->facts.dev, LARMOR_C64, larmor_array_shape(known), LARMOR_C64, values,
+    const lmr_known *known = r->known;
+    r->facts.compressed = known->compressed;
+    if (!known->compression) return LARMOR_OK;
+    r->facts.coils = (int)known->compressed.coils;
+    return larmor_array_upload(r->facts.dev, LARMOR_C64, known->shape, LARMOR_C64, known->compression,
                                &r->facts.compression);
 }
 

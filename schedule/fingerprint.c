@@ -15,9 +15,9 @@ static larmor_status hash_arrays(larmor_recon_opts o, uint64_t *hash)
 uint64_t lmr_fingerprint_of_plan(const larmor_recon *r)
 {
     const lmr_job *job = &r->job;
-    const int64_t choices[] = {job->facts->block,     job->facts->toeplitz, job->facts->precondition,
-                               job->facts->no_choice, job->facts->coils,    job->facts->automatic,
-                               job->facts->in_turn};
+    const int64_t choices[] = {job->facts->block,     job->facts->toeplitz,        job->facts->precondition,
+                               job->facts->no_choice, job->facts->coils,           job->facts->automatic,
+                               job->facts->in_turn,   job->facts->has_room_for_tgv};
     uint64_t hash = lmr_hash(0, choices, sizeof choices);
     for (int i = 0; i < job->facts->info.groups; i++) {
         const larmor_grid *g = &job->facts->grid[i];

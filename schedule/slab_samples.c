@@ -252,7 +252,10 @@ larmor_status lmr_slab_centre(lmr_job *job, int index, int64_t radius, larmor_ar
 /* That which the plan has found, where samples keep their scale; c has the radius. */
 static larmor_status take_centre(lmr_job *job, int index, middle *c)
 {
-    if (job->found.scale != 1 || !has_centre(job, index, c->radius)) return read_centre(job, index, c);
+    if (job->found.scale != 1 || !has_centre(job, index, c->radius)) {
+        lmr_slab_forget_centre(job->caches);
+        return read_centre(job, index, c);
+    }
     *c = job->caches->centre->c;
     job->caches->centre->c = (middle){.count = 0};
     lmr_slab_forget_centre(job->caches);

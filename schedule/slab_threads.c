@@ -25,7 +25,7 @@ struct lmr_slab_threads {
     larmor_source *source;
     larmor_recon_opts opts; /* of the others; its pointers hold until all have begun */
     int slabs_from;
-    lmr_scan_facts known; /* delays and compression, where the group has looked for them as each rank would */
+    lmr_known known; /* where the group has looked for it as each rank would */
 };
 
 void lmr_slab_threads_close(lmr_slab_threads *all)
@@ -42,18 +42,21 @@ void lmr_slab_threads_close(lmr_slab_threads *all)
     LMR_FREE(all->known.compression, all->known.delays, all->thread, all);
 }
 
-static const lmr_scan_facts *known_of(const lmr_slab_threads *all)
+static const lmr_known *known_of(const lmr_slab_threads *all)
 {
     return all->slabs_from == LMR_SLABS_OF_ONE_COIL ? NULL : &all->known;
 }
 
 /* What a step after them has found too large. */
-static void keep_known(larmor_recon *r, lmr_slab_threads *all)
+static larmor_status keep_known(larmor_recon *r, lmr_slab_threads *all)
 {
-    if (all->slabs_from == LMR_SLABS_OF_ONE_COIL) return;
-    all->known.compressed = r->facts.compressed;
-    (void)LMR_HAND_ON(all->known.compression, r->facts.compression);
-    (void)LMR_HAND_ON(all->known.delays, r->facts.delays);
+    lmr_known *known = &all->known;
+    if (all->slabs_from == LMR_SLABS_OF_ONE_COIL) return LARMOR_OK;
+    known->compressed = r->facts.compressed;
+    (void)LMR_HAND_ON(known->delays, r->facts.delays);
+    if (!r->facts.compression) return LARMOR_OK;
+    known->shape = larmor_array_shape(r->facts.compression);
+    return larmor_array_download(r->facts.compression, LARMOR_C64, &known->compression);
 }
 
 static larmor_status make(const larmor_recon *r, larmor_source *source, const larmor_device *group,
@@ -155,6 +158,7 @@ larmor_status lmr_slab_threads_open(larmor_recon *r, larmor_source *source, larm
     const int found = !r->settings.opts.memory;
     larmor_status st = lmr_options_copy(opts, &own);
     if (!st) st = make(r, source, group, &all);
+    if (!st) st = keep_known(r, all);
     if (st) {
         lmr_slab_threads_close(all);
         return st;
@@ -163,7 +167,6 @@ larmor_status lmr_slab_threads_open(larmor_recon *r, larmor_source *source, larm
     all->opts = own;
     all->opts.listener = NULL;
     all->opts.checkpoint = NULL;
-    keep_known(r, all);
     lmr_recon_clear(r);
     r->threads = all;
     r->memory_found = found;

@@ -15,6 +15,14 @@ typedef enum lmr_slab_step {
     LMR_SLABS_PLANNED
 } lmr_slab_step;
 
+/* What a group of devices has found before each became a rank, in the host's memory. */
+typedef struct lmr_known {
+    larmor_delays *delays; /* [encodings], or NULL */
+    larmor_compression_report compressed;
+    larmor_shape shape;
+    float *compression; /* c64, or NULL */
+} lmr_known;
+
 struct larmor_recon {
     lmr_settings settings;
     lmr_scan_facts facts;
@@ -29,16 +37,16 @@ struct larmor_recon {
     lmr_devices *devices;       /* worker pool; NULL: series run in the caller's thread */
     int at_once,
         threads_each; /* of one device: series at the same time, once one was run; threads of each, 0: on a GPU */
-    const lmr_scan_facts *known; /* delays and compression that the group has found before the restart, or NULL */
-    lmr_slab_step slabs_from;    /* of a group: preparation step that decided on slabs; used after the restart */
-    larmor_device *group;        /* whose devices have a slab of the volume each, by: */
-    lmr_slab_threads *threads;   /* or NULL */
-    int maps_before;             /* the group whose maps a checkpoint went on with, -1: none; of a volume in slabs */
-    int memory_found;            /* 1: opts.memory was not asked for, it is what was free */
-    int made_repeatable;         /* 1: the device is so until all ends */
-    int run;                     /* 1: a series was run: */
-    larmor_recon_report last;    /* how it went */
-    int last_group;              /* the first of its groups */
+    const struct lmr_known *known; /* what the group has found before the restart, or NULL */
+    lmr_slab_step slabs_from;      /* of a group: preparation step that decided on slabs; used after the restart */
+    larmor_device *group;          /* whose devices have a slab of the volume each, by: */
+    lmr_slab_threads *threads;     /* or NULL */
+    int maps_before;          /* the group whose maps a checkpoint went on with, -1: none; of a volume in slabs */
+    int memory_found;         /* 1: opts.memory was not asked for, it is what was free */
+    int made_repeatable;      /* 1: the device is so until all ends */
+    int run;                  /* 1: a series was run: */
+    larmor_recon_report last; /* how it went */
+    int last_group;           /* the first of its groups */
 
     struct {
         double images, maps; /* iterations of the images that one was asked of, and of the maps that were made */

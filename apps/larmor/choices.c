@@ -32,7 +32,7 @@ const char *choose_phantom(int i, const char **help)
 const char *choose_method(int i, const char **help)
 {
     static const char *const plain[][2] = {
-        {"auto", "tv where samples predict one another, else cg; the log says which and why"},
+        {"auto", "tv, or tgv without edges, where samples predict one another, else cg; the log says which"},
         {"cg", "nothing is assumed of the image but a small norm"},
         {"grid", "gridding: the density-compensated adjoint, no iterations"},
         {"nlinv", "image and coil maps of each frame at once, held to those of the frame before"}};

@@ -62,11 +62,12 @@ static int run(const void *given, const app_files *files)
     APP_TRY(APP_INPUT, read_three(files->name[0], dev, larmor_array_shape(position).dim[1], &phase));
     const larmor_status st = larmor_field_camera(phase, position, &opts, &terms, &report);
     if (st) return app_fail_in(APP_INPUT, st, files->name[0]);
-    if (report.residual > MOST_RESIDUAL)
-        app_log("warning: the harmonics leave %.2g rad of the probes' phases: steps of half a turn and more from a "
-                "sample to the next, wrong places of probes or a higher order may be why; do not use these terms "
-                "before that is clear",
-                report.residual);
+    if (report.largest > MOST_RESIDUAL)
+        app_log(
+            "warning: the harmonics leave up to %.2g rad of a readout's phases: steps of half a turn and more from a "
+            "sample to the next, wrong places of probes or a higher order may be why; do not use these terms "
+            "before that is clear",
+            report.largest);
     printf("order %d\nresidual %.3g\ncondition %.3g\n", report.order, report.residual, report.condition);
     APP_TRY(APP_RUN, larmor_array_save(out, terms));
     if (s->traj) APP_TRY(APP_RUN, save_traj(s, terms, traj_out));

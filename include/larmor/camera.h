@@ -17,7 +17,9 @@ typedef struct larmor_camera_opts { /* zero means default */
 
 typedef struct larmor_camera_report {
     int order;
-    double residual;  /* root mean square of the phases that the harmonics do not explain, in rad */
+    double residual;  /* root mean square of the phases that the harmonics do not explain, in rad; of as many probes
+                       * as harmonics 0 */
+    double largest;   /* the same of the readout that has most */
     double condition; /* of the harmonics at the probes, each scaled to 1: largest over smallest singular value */
     double deviation[LARMOR_HARMONICS]; /* of each coefficient, in rad/m^n, for noise of 1 rad in each phase */
 } larmor_camera_report;
@@ -25,8 +27,8 @@ typedef struct larmor_camera_report {
 /* The phases of solid harmonics that a camera's probes have seen, by least squares.
  *
  * phase     [samples, readouts, probes]: real, the phases in rad of signals exp(-i phase), or complex, these signals.
- *           Whole turns from a sample to the next are taken off; where the harmonics then leave more than 0.3 rad,
- *           by steps that resemble the one before, if that leaves less.
+ *           Whole turns from a sample to the next are taken off; of readouts of which the harmonics then leave more
+ *           than 0.3 rad, by steps that resemble the one before, if that leaves less.
  * position  real [3, probes] of x, y, z in m, along the axes of larmor_recon_opts.phase_terms.
  * opts      may be NULL.
  * terms     f64 [samples, readouts, 9, or 16 of order 3], in rad/m^n as larmor_recon_opts.phase_terms takes them; 0

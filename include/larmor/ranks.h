@@ -120,8 +120,8 @@ LARMOR_API larmor_status larmor_sense_slabs_memory(const larmor_device *dev, int
 
 /* larmor_op_toeplitz of a volume in slabs of planes (larmor_ranks_part). All ranks make it, apply it and its
  * adjoint, at the same place, each to its own slab; the same number of ranks gives the same bits on processors. Of
- * the memory of larmor_op_toeplitz each rank takes about its part, with room for one volume of the batch at a
- * time.
+ * the memory of larmor_op_toeplitz each rank takes about its part, with buffers for one volume of the batch at a
+ * time; up to four ranks hold all planes of one, and more than four their lines.
  *
  * opts     ndim 3, modes of the whole volume, batch, tol, sign and dtype.
  * traj     f32 or f64 [3, samples, readouts] or [3, points]: some of the points, also none; those of all ranks

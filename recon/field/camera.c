@@ -129,20 +129,22 @@ static larmor_status read_phases(const larmor_array *x, double **phase)
     return LARMOR_OK;
 }
 
-/* terms [count, columns] <- the least squares coefficients of phases [count, probes]; returns the squared misfit. */
-static double apply(const fit *f, const double *h, const double *phase, int64_t count, double *terms)
+/* Samples `first` and the following of phases [all, probes]: terms [all, columns] <- their least squares
+ * coefficients; returns the squared misfit. */
+static double apply(const fit *f, const double *h, const double *phase, int64_t all, int64_t first, int64_t count,
+                    double *terms)
 {
     double misfit = 0;
-    for (int64_t j = 0; j < count; j++) {
+    for (int64_t j = first; j < first + count; j++) {
         double c[MOST_TERMS] = {0};
         for (int64_t p = 0; p < f->probes; p++)
-            for (int a = 0; a < f->terms; a++) c[a] += f->inverse[a + f->terms * p] * phase[j + count * p];
+            for (int a = 0; a < f->terms; a++) c[a] += f->inverse[a + f->terms * p] * phase[j + all * p];
         for (int64_t p = 0; p < f->probes; p++) {
-            double rest = phase[j + count * p];
+            double rest = phase[j + all * p];
             for (int a = 0; a < f->terms; a++) rest -= c[a] * h[p + f->probes * a];
             misfit += rest * rest;
         }
-        for (int a = 0; a < f->terms; a++) terms[j + count * a] = c[a];
+        for (int a = 0; a < f->terms; a++) terms[j + all * a] = c[a];
     }
     return misfit;
 }
@@ -151,22 +153,34 @@ static double apply(const fit *f, const double *h, const double *phase, int64_t 
  * 1.5. */
 #define GOOD_RESIDUAL 0.3
 
-/* The terms by phases that move by less than half a turn from a sample to the next; where these do not fit, by phases
- * whose steps change by less, as far as that fits better. shape: of the phases. Returns the residual. */
-static double fit_turns(const fit *f, const double *h, larmor_shape shape, int relative, const double *phase,
-                        double *angle, double *terms, double *other)
+/* A readout's terms by phases without turns as these are expected; returns the squared misfit. shape: of the
+ * phases. */
+static double fit_readout(const fit *f, const double *h, larmor_shape shape, int64_t readout, int relative,
+                          expected near, double *phase, double *terms)
 {
-    const int64_t samples = shape.dim[0], each = samples * shape.dim[1], count = larmor_shape_count(shape);
-    double best = INFINITY;
-    for (expected near = AS_BEFORE; near <= AS_FAR_AS_BEFORE && best > GOOD_RESIDUAL; near++) {
-        memcpy(angle, phase, (size_t)count * sizeof *angle);
-        for (int64_t i = 0; i < count; i += samples) unwrap(angle + i, samples, relative, near);
-        const double residual = sqrt(apply(f, h, angle, each, other) / (double)count);
-        if (residual >= best) continue;
-        memcpy(terms, other, (size_t)(each * f->terms) * sizeof *terms);
-        best = residual;
+    const int64_t samples = shape.dim[0], all = samples * shape.dim[1], first = readout * samples;
+    for (int64_t p = 0; p < f->probes; p++) unwrap(phase + first + all * p, samples, relative, near);
+    return apply(f, h, phase, all, first, samples, terms);
+}
+
+/* Readout by readout: phases move by less than half a turn from a sample to the next; where these do not fit, their
+ * steps change by less, if that fits better. */
+static void fit_readouts(const fit *f, const double *h, larmor_shape shape, int relative, double *phase,
+                         double *terms, larmor_camera_report *report)
+{
+    const double each = (double)(shape.dim[0] * f->probes);
+    double sum = 0;
+    for (int64_t r = 0; r < shape.dim[1]; r++) {
+        double misfit = fit_readout(f, h, shape, r, relative, AS_BEFORE, phase, terms);
+        if (sqrt(misfit / each) > GOOD_RESIDUAL) {
+            const double by_steps = fit_readout(f, h, shape, r, relative, AS_FAR_AS_BEFORE, phase, terms);
+            if (by_steps > misfit) misfit = fit_readout(f, h, shape, r, relative, AS_BEFORE, phase, terms);
+            misfit = fmin(misfit, by_steps);
+        }
+        sum += misfit;
+        report->largest = fmax(report->largest, sqrt(misfit / each));
     }
-    return best;
+    report->residual = sqrt(sum / (each * (double)shape.dim[1]));
 }
 
 static larmor_status check(const larmor_array *phase, const larmor_array *position, const larmor_camera_opts *o)
@@ -188,11 +202,11 @@ larmor_status larmor_field_camera(const larmor_array *phase, const larmor_array 
     const larmor_camera_opts o = opts ? *opts : (larmor_camera_opts){0};
     larmor_camera_report found;
     LMR_FREED_BY(free_fit) fit f = {0};
-    LMR_HEAP double *given = NULL, *h = NULL, *all = NULL;
+    LMR_HEAP double *angle = NULL, *h = NULL, *all = NULL;
     LMR_NEED_OUT(terms, phase, position);
     LMR_TRY(check(phase, position, &o));
     LMR_TRY(choose_fit(position, o.order, &f, &found));
-    LMR_TRY(read_phases(phase, &given));
+    LMR_TRY(read_phases(phase, &angle));
     LMR_OWN(larmor_array, harmonics, larmor_solid_harmonics(position, found.order, &harmonics));
     LMR_TRY(larmor_array_download(harmonics, LARMOR_F64, &h));
     const larmor_shape s = larmor_array_shape(phase);

@@ -20,8 +20,9 @@ static larmor_status peak_energy(const larmor_array *maps, const larmor_array *l
 {
     const int64_t sets = maps->shape.dim[maps->shape.ndim - 1], voxels = larmor_array_count(like);
     const int64_t coils = maps->shape.dim[maps->shape.ndim - 2];
-    LMR_HEAP LMR_NEW_ZEROS(double complex, peak, voxels);
+    LMR_HEAP double complex *peak = NULL;
     LMR_OWN(larmor_array, energy, larmor_array_create(like->dev, like->dtype, like->shape, &energy));
+    if (sets > 1) LMR_ALLOCATE_ZEROS(peak, voxels);
     for (int64_t m = 0; m < sets; m++) {
         LMR_OWN(larmor_array, set, lmr_one_of(maps, m, &set));
         LMR_TRY(lmr_vec_of(set)->combine(set->dev->ctx, voxels, coils, set->data, set->data, energy->data));

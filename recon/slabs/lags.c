@@ -20,6 +20,16 @@ larmor_status lmr_lags_begin(larmor_device *dev, const larmor_array *traj, const
     return larmor_array_create(dev, dtype, LARMOR_SHAPE(p->box.count), &p->values);
 }
 
+larmor_status lmr_lags_edges(larmor_device *dev, const int64_t lags[3], larmor_array **edges)
+{
+    int64_t longest = lags[0] > lags[1] ? lags[0] : lags[1];
+    if (lags[2] > longest) longest = lags[2];
+    LMR_TRY(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(longest), edges));
+    LMR_TRY(larmor_fill(*edges, 1));
+    LMR_OWN(larmor_array, first, larmor_array_slice(*edges, 0, 1, &first));
+    return larmor_fill(first, 0);
+}
+
 /* Of this rank's points. */
 static larmor_status lags_of(const lmr_lag_points *p, const larmor_nufft_opts *psf, const int64_t modes[3],
                              int64_t first, int64_t count, larmor_array *lags)

@@ -24,3 +24,6 @@ void lmr_lags_end(lmr_lag_points *p);
 larmor_status lmr_lags_sum(larmor_ranks *ranks, const lmr_lag_points *p, const larmor_nufft_opts *psf,
                            const int64_t modes[3], int64_t first, int64_t count, int to, larmor_status own,
                            larmor_array *lags);
+
+/* edges, f64, as long as the longest of the axes' lags: 1 for each but the first, -n, which meets no two voxels. */
+larmor_status lmr_lags_edges(larmor_device *dev, const int64_t lags[3], larmor_array **edges);

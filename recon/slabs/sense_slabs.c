@@ -225,9 +225,9 @@ larmor_status larmor_sense_slabs_memory(const larmor_device *dev, int ranks, con
     double nufft = 0, making = 0, held = 0;
     LMR_TRY(lmr_bytes_add_nufft(dev, &box, p->samples, &nufft));
     if (!opts || opts->toeplitz >= 0) LMR_TRY(toeplitz_bytes(dev, p, ranks, tol, &making, &held));
-    /* maps of a coil between Fourier transform and coils; a view's slab, values, points and phases */
+    /* two slabs of a coil beside Toeplitz; a view's slab, values, points and phases */
     double view = nufft + slab + (2 * size + 24) * (double)p->samples;
-    if (p->weighted) view += size * (double)p->samples; /* before they are weighted */
+    if (!opts || opts->toeplitz < 0) view += size * (double)p->samples; /* of a coil, between both maps */
     if (p->weighted) held += size / 2 * (double)p->samples;
     if (kept) LMR_TRY(lmr_bytes_store(held, kept));
     return lmr_bytes_store(fmax(making, held + 3 * slab + view), bytes);

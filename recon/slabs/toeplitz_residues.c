@@ -104,9 +104,11 @@ static larmor_status turn_back(const residues *n, void *y)
     const int64_t count = n->s.plane * n->s.own;
     void *ctx = n->dev->ctx;
     const void *last = plane_of(n, n->sent, (n->s.ranks - 1) * n->s.own);
-    for (int r = n->s.ranks - 2; r >= 0 && count; r--, last = y) {
+    if (n->s.ranks == 1) return n->dev->be->copy(ctx, LMR_ON_DEVICE, y, last, (size_t)n->of_own[0]);
+    for (int r = n->s.ranks - 2; r >= 0 && count; r--) {
         LMR_TRY(vec->mul(ctx, count, 1, n->phases->data, last, 1, y));
         LMR_TRY(vec->axpby(ctx, count, 1, plane_of(n, n->sent, r * n->s.own), 1, y));
+        last = y;
     }
     return LARMOR_OK;
 }
@@ -153,7 +155,7 @@ static larmor_status apply(void *self, const larmor_array *x, larmor_array *y)
 {
     const residues *n = self;
     larmor_status own = LARMOR_OK;
-    LMR_TRY(lmr_ranks_agree(n->ranks, own, NULL, NULL)); /* who is not well takes part in no exchange */
+    LMR_TRY(lmr_ranks_agree(n->ranks, LARMOR_OK, NULL, NULL)); /* a rank that has failed takes part in no exchange */
     for (int64_t i = 0; i < n->batch; i++) {
         const larmor_status st = convolve(n, plane_of(n, x, i * n->s.own), plane_of(n, y, i * n->s.own));
         if (!own) own = st;
@@ -180,12 +182,8 @@ static void end_making(const residues *n, making *m)
 
 static larmor_status begin_making(const residues *n, const larmor_array *traj, const larmor_array *weights, making *m)
 {
-    const int64_t *modes = n->s.modes, *cells = n->s.cells;
-    LMR_TRY(larmor_array_create(n->dev, LARMOR_F64, LARMOR_SHAPE(2 * (modes[0] > modes[1] ? modes[0] : modes[1])),
-                                &m->edges));
-    LMR_TRY(larmor_fill(m->edges, 1));
-    LMR_OWN(larmor_array, first, larmor_array_slice(m->edges, 0, 1, &first));
-    LMR_TRY(larmor_fill(first, 0));
+    const int64_t *cells = n->s.cells, lags[3] = {2 * n->s.modes[0], 2 * n->s.modes[1], 1};
+    LMR_TRY(lmr_lags_edges(n->dev, lags, &m->edges));
     LMR_TRY(larmor_array_create(n->dev, n->dtype, LARMOR_SHAPE(cells[0], cells[1], cells[2]), &m->folded));
     return lmr_lags_begin(n->dev, traj, weights, LARMOR_C128, &m->points);
 }
@@ -295,7 +293,7 @@ static larmor_status make_phases(residues *n)
 }
 
 /* After the spectrum, which takes most while it is made. */
-static larmor_status make_rooms(residues *n)
+static larmor_status allocate_buffers(residues *n)
 {
     const int64_t *modes = n->s.modes, size = n->s.plane * (int64_t)larmor_dtype_size(n->dtype);
     LMR_ALLOCATE_ZEROS(n->of_own, n->s.ranks);
@@ -331,7 +329,7 @@ static larmor_status make(residues *n, const larmor_nufft_opts *psf, const larmo
     larmor_shape shape = LARMOR_SHAPE(n->s.modes[0], n->s.modes[1], n->s.own);
     if (opts->batch) shape = larmor_shape_append(shape, opts->batch);
     LMR_TRY(make_spectrum(n, psf, traj, weights));
-    LMR_TRY(lmr_ranks_agree(n->ranks, make_rooms(n), NULL, NULL));
+    LMR_TRY(lmr_ranks_agree(n->ranks, allocate_buffers(n), NULL, NULL));
     return larmor_op_create(n->dev, &impl, n, n->dtype, shape, shape, N);
 }
 
@@ -347,11 +345,6 @@ larmor_status lmr_toeplitz_residues(larmor_device *dev, larmor_ranks *ranks, con
 }
 
 /* ---- memory ---- */
-
-static double most_of(double a, double b)
-{
-    return a > b ? a : b;
-}
 
 larmor_status lmr_toeplitz_residues_bytes(const larmor_device *dev, int ranks, const int64_t modes[3],
                                           larmor_dtype dtype, const larmor_nufft_opts *psf, int64_t samples,
@@ -369,10 +362,10 @@ larmor_status lmr_toeplitz_residues_bytes(const larmor_device *dev, int ranks, c
     LMR_TRY(lmr_bytes_add_nufft(dev, &piece, samples, &nufft));
     const double planes = (double)piece.modes[2], lags = 16 * (double)psf->modes[0] * (double)psf->modes[1] * planes;
     const double wrapping = (16 + size) * grid * planes;
-    const double spreading = 56 * (double)samples + lags + most_of(nufft, wrapping);
-    const double turning = most_of(dev->be->fft[precision]->bytes(dev->ctx, 3, s.cells, 1), conv);
+    const double spreading = 56 * (double)samples + lags + fmax(nufft, wrapping);
+    const double turning = fmax(dev->be->fft[precision]->bytes(dev->ctx, 3, s.cells, 1), conv);
     const double slabs = (double)s.own * (ranks + 1) + (double)modes[2] + (is_folded(&s) ? (double)s.cells[2] : 0);
-    *during = folded + most_of(spreading, turning);
+    *during = folded + fmax(spreading, turning);
     *held = conv + size * (double)s.plane * slabs;
     return LARMOR_OK;
 }

@@ -160,7 +160,8 @@ static larmor_status apply(void *self, const larmor_array *x, larmor_array *y)
     const int64_t each = s->plane.modes[0] * s->plane.modes[1] * s->transpose.own_planes;
     const size_t bytes = (size_t)each * larmor_dtype_size(s->dtype);
     larmor_status own = LARMOR_OK;
-    LMR_TRY(lmr_ranks_agree(s->transpose.ranks, own, NULL, NULL)); /* who is not well takes part in no exchange */
+    /* a rank that has failed takes part in no exchange */
+    LMR_TRY(lmr_ranks_agree(s->transpose.ranks, LARMOR_OK, NULL, NULL));
     for (int64_t i = 0; i < n->batch; i++) {
         const larmor_status st =
             convolve(n, (const char *)x->data + (size_t)i * bytes, (char *)y->data + (size_t)i * bytes);
@@ -221,17 +222,6 @@ static larmor_status spectrum_of_lines(const stages *s, double scale, larmor_arr
     return LARMOR_OK;
 }
 
-/* 1 for each lag but the first, -n, which meets no two voxels. */
-static larmor_status make_edges(larmor_device *dev, const int64_t lags[3], larmor_array **edges)
-{
-    int64_t longest = lags[0] > lags[1] ? lags[0] : lags[1];
-    if (lags[2] > longest) longest = lags[2];
-    LMR_TRY(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(longest), edges));
-    LMR_TRY(larmor_fill(*edges, 1));
-    LMR_OWN(larmor_array, first, larmor_array_slice(*edges, 0, 1, &first));
-    return larmor_fill(first, 0);
-}
-
 /* What the spectrum is made with, in double. */
 typedef struct making {
     lmr_lag_points points;
@@ -244,7 +234,7 @@ static larmor_status begin_making(larmor_device *dev, const larmor_ranks *ranks,
 {
     const int64_t lags[3] = {2 * modes[0], 2 * modes[1], 2 * modes[2]};
     const int64_t own = lmr_slab_share(lags[2], ranks->count, ranks->number, NULL);
-    LMR_TRY(make_edges(dev, lags, &m->edges));
+    LMR_TRY(lmr_lags_edges(dev, lags, &m->edges));
     LMR_TRY(lmr_lags_begin(dev, traj, weights, LARMOR_C128, &m->points));
     return larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(lags[0], lags[1], own), &m->lags);
 }

@@ -280,9 +280,10 @@ def recon(scan: Source, *, method: str = "auto", device: str | Device | None = "
     """Reconstruct the images of a scan.
 
     scan        path of an ISMRMRD file, a larmor.Scan, or larmor.ScanArrays.
-    method      "auto" (default): "tv" where samples predict one another, else "cg" (SENSE by conjugate gradients);
-                one of them, "grid", or another penalty: "tgv", "wavelet", "llr", "l1", "fft", "lowrank",
-                "lowrank-sparse", "lowrank-multiscale", "clear", or several, such as "tv:xy+tv:t".
+    method      "auto" (default): "tv", or "tgv" without edges, where samples predict one another, else "cg"
+                (SENSE by conjugate gradients); one of them, "grid", or another penalty: "tgv", "wavelet", "llr",
+                "l1", "fft", "lowrank", "lowrank-sparse", "lowrank-multiscale", "clear", or several, such as
+                "tv:xy+tv:t".
     device      default "auto": the first GPU that opens, else the processor. The program `larmor recon` takes the
                 processor for small scans, as it pays a GPU's start each time; here that is paid once.
     progress    True: a bar (tqdm where it is installed); a bar of tqdm or a rich.progress.Progress of yours; or a
