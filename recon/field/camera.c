@@ -215,9 +215,7 @@ larmor_status larmor_field_camera(const larmor_array *phase, const larmor_array 
     int64_t numbers;
     if (lmr_mul(count, columns, &numbers)) all = calloc((size_t)numbers, sizeof *all);
     if (!all) return LMR_NO_MEMORY();
-    LMR_HEAP LMR_NEW(double, angle, count *f.probes);
-    LMR_HEAP LMR_NEW(double, other, count *f.terms);
-    found.residual = fit_turns(&f, h, s, o.relative, given, angle, all, other);
+    fit_readouts(&f, h, s, o.relative, angle, all, &found);
     if (report) *report = found;
     return larmor_array_upload(larmor_array_device(phase), LARMOR_F64, LARMOR_SHAPE(s.dim[0], s.dim[1], columns),
                                LARMOR_F64, all, terms);
