@@ -452,6 +452,13 @@ TEST(maps_of_volumes_are_better_than_those_of_walsh_and_as_good_as_the_true_ones
     for (int i = 0; i < of_all(1, 2); i++) expect_nearly_the_true_maps_of_lines(&scenes[i], 0, of_walsh[i]);
 }
 
+TEST(a_small_region_of_a_volume_that_is_as_sampled_has_maps_by_espirit_without_a_warning)
+{
+    const larmor_traj_opts few = {.matrix = {20, 20, 20}, .acceleration = {2, 2}, .calibration = {8, 8}};
+    const scene c = {"cartesian", "texture", few, 1e-4, "L:coil maps: ESPIRiT, calibration region 20x8x8", 1.1};
+    expect_nearly_the_true_maps_of_lines(&c, 0, 0.95);
+}
+
 /* Of spokes so far apart that images of their centre alias. */
 TEST(maps_of_a_volume_whose_centre_is_undersampled_are_those_of_walsh)
 {
