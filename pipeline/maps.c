@@ -74,8 +74,8 @@ static void report_espirit(lmr_job *job, const larmor_region_report *region, int
             (long long)r->rows, 100 * r->object, 100 * r->folded);
 }
 
-/* There is a warning of maps from a region that is smaller along an axis; where those of volumes are chosen, they are
- * Walsh's then, and where there are fewer than ESPIRiT takes. Samples on the grid are enough where they are fewer than
+/* There is a warning of maps from a region that is smaller along an axis; where those of volumes are chosen, they
+ * are Walsh's then, and where there are fewer than ESPIRiT takes. Of samples on the grid fewer are enough than of
  * those that are solved for: docs/records/maps.md, "Volumes of lines". */
 enum { LEAST_SOLVED = 10, LEAST_SAMPLED = 6, FEWEST = 3, USUAL_SIDE = 24 };
 
