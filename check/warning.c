@@ -10,7 +10,7 @@ static void describe_maps(const larmor_coils_report *maps, char *line, size_t ro
     if (maps->warning == LARMOR_MAPS_UNDERSAMPLED)
         snprintf(
             line, room,
-            "coil maps cannot be trusted: only %.0f %% of the centre of k-space that they are made from is "
+            "coil maps cannot be trusted: only %.0f %% of the centre of k-space that maps need is "
             "sampled, so the image may be aliased. Give maps by opts.maps FILE, or a scan with calibration lines.",
             100 * maps->sampled);
     else

@@ -74,9 +74,10 @@ static void report_espirit(lmr_job *job, const larmor_region_report *region, int
             (long long)r->rows, 100 * r->object, 100 * r->folded);
 }
 
-/* There is a warning of maps from a region that is smaller along an axis; where those of volumes are chosen, they are
- * Walsh's then, and where there are fewer than ESPIRiT takes. */
-enum { LEAST_SIDE = 10, FEWEST = 3, USUAL_SIDE = 24 };
+/* There is a warning of maps from a region that is smaller along an axis; where those of volumes are chosen, they
+ * are Walsh's then, and where there are fewer than ESPIRiT takes. Of samples on the grid fewer are enough than of
+ * those that are solved for: docs/records/maps.md, "Volumes of lines". */
+enum { LEAST_SOLVED = 10, LEAST_SAMPLED = 6, FEWEST = 3, USUAL_SIDE = 24 };
 
 enum { WALSH_SIDE = 32 }; /* as larmor_coils_opts has it by default */
 
@@ -93,12 +94,16 @@ static int64_t least_side(const larmor_region_report *region, const lmr_maps_tas
     return least;
 }
 
+static int is_small(const larmor_region_report *region, const lmr_maps_task *t)
+{
+    return least_side(region, t) < (region->cartesian ? LEAST_SAMPLED : LEAST_SOLVED);
+}
+
 static void judge_region(const larmor_region_report *region, const lmr_maps_task *t, larmor_coils_report *report)
 {
-    const int64_t least = least_side(region, t);
-    report->sampled = fmin(1, (double)least / USUAL_SIDE);
+    report->sampled = fmin(1, (double)least_side(region, t) / USUAL_SIDE);
     report->dominance = 1;
-    report->warning = least < LEAST_SIDE ? LARMOR_MAPS_UNDERSAMPLED : LARMOR_MAPS_TRUSTED;
+    report->warning = is_small(region, t) ? LARMOR_MAPS_UNDERSAMPLED : LARMOR_MAPS_TRUSTED;
 }
 
 /* Of the image's voxels, those whose eigenvalues are those of signal: of three scans of noise alone two have less and
@@ -150,7 +155,7 @@ static larmor_status region_of_volume(const lmr_maps_task *t, const larmor_regio
     const larmor_status st =
         larmor_calibration_region(t->samples->kspace, t->samples->traj, t->image, opts, region, found);
     if (st) return st == LARMOR_ERR_NUMERIC ? LARMOR_OK : st;
-    int enough = least_side(found, t) >= LEAST_SIDE;
+    int enough = !is_small(found, t);
     for (int d = 0; d < t->image.ndim; d++) enough &= t->image.dim[d] == 1 || found->side[d] >= FEWEST;
     if (enough) return LARMOR_OK;
     LMR_CLEAR(*region);
