@@ -24,8 +24,9 @@ static const app_option options[] = {
     OPTION(APP_INTEGER, threads, 0, "threads", "N", "threads of the processor (default: all cores)", .low = 1,
            .high = 4096),
     OPTION(APP_TEXT, what, 0, "what", "NAME",
-           "weak: a NUFFT on each, types 1 and 2; frames, slices: images; coils: those of a volume; slabs: a volume",
-           .preset = "weak", .choices = "weak|frames|slices|coils|slabs"),
+           "weak: a NUFFT on each, types 1 and 2; frames, slices: images; coils: those of a volume; slabs, "
+           "slab-nufft: a normal map of a volume by Toeplitz, by NUFFTs",
+           .preset = "weak", .choices = "weak|frames|slices|coils|slabs|slab-nufft"),
     OPTION(APP_SIZES, modes, 0, "modes", "N[,N[,N]]", "voxels (default: 81 along each axis, of images 256)", .low = 2,
            .high = 1 << 15),
     OPTION(APP_INTEGER, points, 0, "points", "M", "samples of a coil (default: one for each voxel)", .low = 1,
@@ -63,13 +64,18 @@ static int is_of(const settings *s, const char *what)
     return !strcmp(s->what, what);
 }
 
+static int is_of_slabs(const settings *s)
+{
+    return is_of(s, "slabs") || is_of(s, "slab-nufft");
+}
+
 static bench_case case_of(const settings *s, int type)
 {
     const int is_series = is_of(s, "frames") || is_of(s, "slices");
     bench_case c = {.type = type,
                     .ndim = is_series ? 2 : 3,
                     .modes = {1, 1, 1},
-                    .batch = is_of(s, "weak") || is_of(s, "slabs") ? 1 : s->coils,
+                    .batch = is_of(s, "weak") || is_of_slabs(s) ? 1 : s->coils,
                     .tol = s->tol,
                     .distribution = is_series ? "radial" : "uniform"};
     for (int d = 0; d < c.ndim; d++) {
@@ -85,7 +91,7 @@ static larmor_status measure(scaling_run *r, scaling_place *place, int count, do
     const settings *s = r->s;
     if (is_of(s, "weak")) return scaling_weak(place, &r->c, count, seconds);
     if (is_of(s, "coils")) return scaling_coils(place, &r->c, count, seconds);
-    if (is_of(s, "slabs")) return scaling_slabs(place, &r->c, seconds);
+    if (is_of_slabs(s)) return scaling_slabs(place, &r->c, is_of(s, "slabs"), seconds);
     return scaling_series(place, &r->c, count, (int)s->images, is_of(s, "frames"), (int)s->iters, seconds);
 }
 
@@ -146,8 +152,8 @@ static int run(const void *given, const app_files *files APP_UNUSED)
     const settings *s = given;
     APP_FREED_BY(free_run) scaling_run r = {.s = s};
     const int types = is_of(s, "weak") ? 2 : 1;
-    if (is_of(s, "slabs") && larmor_ranks_started() < 2)
-        return app_refuse(APP_USAGE, "--what slabs: is for processes; start it by mpirun -n 2 or more.");
+    if (is_of_slabs(s) && larmor_ranks_started() < 2)
+        return app_refuse(APP_USAGE, "--what %s: is for processes; start it by mpirun -n 2 or more.", s->what);
     APP_TRY(APP_INPUT, scaling_open(s->device, s->threads, (int)s->repeats, &r.place));
     if (s->json && scaling_is_first(&r.place))
         APP_TRY(APP_RUN, bench_lines_open(s->json, r.place.group[r.place.devices - 1], NULL, &r.lines));

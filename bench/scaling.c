@@ -331,7 +331,7 @@ static larmor_status points_of(const scaling_place *place, const bench_data *dat
     return st ? st : larmor_array_slice(data->traj, first, count, traj);
 }
 
-larmor_status scaling_slabs(scaling_place *place, const bench_case *c, double *seconds)
+larmor_status scaling_slabs(scaling_place *place, const bench_case *c, int by_toeplitz, double *seconds)
 {
     bench_case own = *c;
     APP_FREED_BY(bench_data_free) bench_data data = {.dev = NULL};
@@ -342,10 +342,15 @@ larmor_status scaling_slabs(scaling_place *place, const bench_case *c, double *s
     own.batch = 1;
     TRY(meet(place, bench_data_draw(dev, &own, &data)));
     APP_OWN(larmor_array, traj, meet(place, points_of(place, &data, &traj)));
-    if (place->ranks)
+    if (!by_toeplitz) opts.type = 2;
+    if (place->ranks && by_toeplitz)
         TRY(larmor_op_toeplitz_slabs(dev, place->ranks, &opts, traj, NULL, &N));
-    else
+    else if (place->ranks)
+        TRY(larmor_op_nufft_slabs(dev, place->ranks, &opts, traj, &N));
+    else if (by_toeplitz)
         TRY(larmor_op_toeplitz(dev, &opts, traj, NULL, &N));
-    TRY(time_maps(place, N, 1, seconds));
+    else
+        TRY(larmor_op_nufft(dev, &opts, traj, &N));
+    TRY(time_maps(place, N, by_toeplitz, seconds));
     return slowest(place, LARMOR_OK, seconds);
 }

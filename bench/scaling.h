@@ -37,4 +37,4 @@ larmor_status scaling_weak(scaling_place *place, const bench_case *c, int count,
 larmor_status scaling_series(scaling_place *place, bench_case *c, int count, int images, int given, int iters,
                              double *seconds);
 larmor_status scaling_coils(scaling_place *place, const bench_case *c, int count, double *seconds);
-larmor_status scaling_slabs(scaling_place *place, const bench_case *c, double *seconds);
+larmor_status scaling_slabs(scaling_place *place, const bench_case *c, int by_toeplitz, double *seconds);

@@ -125,6 +125,7 @@ static const rule rules[] = {
     {APART("no_maps", "gradient_field", "warp the image that comes of it")},
     {APART("no_maps", "displacement", "warp the image that comes of it")},
     {OF("concomitant", OF_PHASES), .value = LARMOR_CONCOMITANT_ON},
+    {OF("weighted", OF_MAPS)},
     {OF("weighted", WITH_MAPS), .is_harmless = 1},
     {OF("normalise", OF_MAPS), .is_harmless = 1},
     {OF("crop", OF_MAPS), .is_harmless = 1},

@@ -66,7 +66,7 @@ $run -n 2 "$LARMOR" recon few.h5 -o several.npy --iters 8 --device cpu:1 --memor
 [ "$(grep -c '^larmor: ' err)" -eq 1 ] || fail "too little memory: one error expected"
 
 # larmor-bench scaling by ranks: one writes a line for one rank and for all.
-for what in weak frames coils slabs; do
+for what in weak frames coils slabs slab-nufft; do
     rm -f s.json
     $run -n 2 "$BENCH" scaling --what $what --device cpu:1 --modes 12 --points 300 --coils 2 --images 3 --iters 2 --repeats 1 \
         --json s.json >out 2>err || fail "larmor-bench scaling --what $what: exit code $?"
