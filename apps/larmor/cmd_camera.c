@@ -25,8 +25,6 @@ static const app_option options[] = {
     {0},
 };
 
-#define MOST_RESIDUAL 0.3 /* rad: a whole turn that is missing in one of 16 probes leaves 1.5 */
-
 /* A last dimension of 1 stays, as of one readout. */
 static larmor_status read_three(const char *path, larmor_device *dev, int64_t probes, larmor_array **x)
 {
@@ -62,7 +60,7 @@ static int run(const void *given, const app_files *files)
     APP_TRY(APP_INPUT, read_three(files->name[0], dev, larmor_array_shape(position).dim[1], &phase));
     const larmor_status st = larmor_field_camera(phase, position, &opts, &terms, &report);
     if (st) return app_fail_in(APP_INPUT, st, files->name[0]);
-    if (report.largest > MOST_RESIDUAL)
+    if (report.largest > LARMOR_CAMERA_RESIDUAL)
         app_log(
             "warning: the harmonics leave up to %.2g rad of a readout's phases: steps of half a turn and more from a "
             "sample to the next, wrong places of probes or a higher order may be why; do not use these terms "

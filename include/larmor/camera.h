@@ -15,6 +15,10 @@ typedef struct larmor_camera_opts { /* zero means default */
     int relative; /* 1: phases count from the first sample of each readout */
 } larmor_camera_opts;
 
+/* In rad, of a readout: with more, turns are not right, or the harmonics are not those of the field. That of noise is
+ * far below, one turn of one of 16 probes leaves 1.5. */
+#define LARMOR_CAMERA_RESIDUAL 0.3
+
 typedef struct larmor_camera_report {
     int order;
     double residual;  /* root mean square of the phases that the harmonics do not explain, in rad; of as many probes
@@ -28,7 +32,7 @@ typedef struct larmor_camera_report {
  *
  * phase     [samples, readouts, probes]: real, the phases in rad of signals exp(-i phase), or complex, these signals.
  *           Whole turns from a sample to the next are taken off; of readouts of which the harmonics then leave more
- *           than 0.3 rad, by steps that resemble the one before, if that leaves less.
+ *           than LARMOR_CAMERA_RESIDUAL, by steps that resemble the one before, if that leaves less.
  * position  real [3, probes] of x, y, z in m, along the axes of larmor_recon_opts.phase_terms.
  * opts      may be NULL.
  * terms     f64 [samples, readouts, 9, or 16 of order 3], in rad/m^n as larmor_recon_opts.phase_terms takes them; 0

@@ -149,10 +149,6 @@ static double apply(const fit *f, const double *h, const double *phase, int64_t 
     return misfit;
 }
 
-/* Residual in rad up to which turns are taken for right: that of noise is far below, one turn of a probe of 16 leaves
- * 1.5. */
-#define GOOD_RESIDUAL 0.3
-
 /* A readout's terms by phases without turns as these are expected; returns the squared misfit. shape: of the
  * phases. */
 static double fit_readout(const fit *f, const double *h, larmor_shape shape, int64_t readout, int relative,
@@ -172,7 +168,7 @@ static void fit_readouts(const fit *f, const double *h, larmor_shape shape, int 
     double sum = 0;
     for (int64_t r = 0; r < shape.dim[1]; r++) {
         double misfit = fit_readout(f, h, shape, r, relative, AS_BEFORE, phase, terms);
-        if (sqrt(misfit / each) > GOOD_RESIDUAL) {
+        if (sqrt(misfit / each) > LARMOR_CAMERA_RESIDUAL) {
             const double by_steps = fit_readout(f, h, shape, r, relative, AS_FAR_AS_BEFORE, phase, terms);
             if (by_steps > misfit) misfit = fit_readout(f, h, shape, r, relative, AS_BEFORE, phase, terms);
             misfit = fmin(misfit, by_steps);
