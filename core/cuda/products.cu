@@ -1,6 +1,6 @@
 /* Products of matrices that are long in one direction and at most 64 in the others, as coils make them: whitening
  * and virtual coils, [samples, coils] times [coils, coils], and covariances, the sum over samples. They move each
- * number once, and need no library. SPDX-License-Identifier: Apache-2.0 */
+ * number once, and need no library, nor do products of few numbers in all. SPDX-License-Identifier: Apache-2.0 */
 #include <algorithm>
 
 #include "core/cuda/tables.cuh"
@@ -59,6 +59,29 @@ template <typename T> larmor_status rows(lmr_cuda *c, char opb, int64_t m, int64
     const unsigned most = 8u * (unsigned)c->properties.multiProcessorCount;
     rows_kernel<T><<<std::min(blocks(m), most), THREADS, bytes, c->stream>>>(m, (int)n, (int)k, a, lda, b, ldb, opb,
                                                                              result, ldc);
+    return CUDA_STATUS(cudaGetLastError());
+}
+
+/* ---- few numbers ---- */
+
+enum { MOST_PRODUCTS = 1 << 24 }; /* of two numbers: for more a library is worth its loading. Not measured. */
+
+/* A number of C for each thread. */
+template <typename T> __global__ void numbers_kernel(int64_t m, int64_t n, int k, const cx<T> *a, int64_t lda,
+                                                     const cx<T> *b, int64_t ldb, cx<T> *c, int64_t ldc)
+{
+    for (int64_t o = first_index(); o < m * n; o += index_stride()) {
+        const int64_t row = o % m, column = o / m;
+        cx<T> sum = {0, 0};
+        for (int l = 0; l < k; l++) add_product(sum, a[row + l * lda], b[l + column * ldb]);
+        c[row + column * ldc] = sum;
+    }
+}
+
+template <typename T> larmor_status numbers(lmr_cuda *c, int64_t m, int64_t n, int64_t k, const cx<T> *a, int64_t lda,
+                                            const cx<T> *b, int64_t ldb, cx<T> *result, int64_t ldc)
+{
+    numbers_kernel<T><<<blocks(m * n), THREADS, 0, c->stream>>>(m, n, (int)k, a, lda, b, ldb, result, ldc);
     return CUDA_STATUS(cudaGetLastError());
 }
 
@@ -149,9 +172,11 @@ template <typename T> larmor_status lmr_cuda_small_product(lmr_cuda *c, char opa
     const bool is_rows = opa == 'N' && m >= LEAST_LONG && n <= MOST && k <= MOST;
     const bool is_short = m <= MOST && n <= MOST;
     const bool is_sum = opa != 'N' && opb == 'N' && k >= LEAST_LONG && is_short && !lmr_cuda_is_recording(c);
-    *done = is_rows || is_sum;
+    const bool is_few = opa == 'N' && opb == 'N' && k <= MOST && m <= MOST_PRODUCTS && n <= MOST_PRODUCTS / m / k;
+    *done = is_rows || is_sum || is_few;
     if (is_rows) return rows(c, opb, m, n, k, a, lda, b, ldb, result, ldc);
-    return is_sum ? sums(c, opa == 'C', m, n, k, a, lda, b, ldb, result, ldc) : LARMOR_OK;
+    if (is_sum) return sums(c, opa == 'C', m, n, k, a, lda, b, ldb, result, ldc);
+    return is_few ? numbers(c, m, n, k, a, lda, b, ldb, result, ldc) : LARMOR_OK;
 }
 
 template larmor_status lmr_cuda_small_product<float>(lmr_cuda *, char, char, int64_t, int64_t, int64_t, const void *,

@@ -33,6 +33,9 @@ enum {
     TIMES_IN_SET = 4, /* as many, where images are held to a set, which is found late */
     MOST_TRIED = 20,  /* weights; steps of 2 from START_WEIGHT to MIN_WEIGHT are 6 */
     LEAST_BEYOND = 2, /* weights beyond the least misfit, so that it is no accident of one */
+    /* Steps of an inner problem at most: images that are compared only need not be as near to their solution
+     * (docs/records/choosing.md, "Inner problems of the search"). */
+    MOST_INNER = 18,
 };
 
 typedef struct search {
@@ -154,6 +157,7 @@ static larmor_status begin(search *w, const larmor_regulariser *r, const larmor_
     w->s.make = lmr_regularised_inverse;
     w->s.maker = &w->u;
     LMR_TRY(lmr_admm_create(r->penalty.K, r->penalty.g, START_WEIGHT * unit, &same, &w->s));
+    if (!same.inner) w->s.most = MOST_INNER;
     if (r->set) w->s.unweighted = larmor_array_count(t->x);
     if (r->set && !t->image)
         LMR_TRY(larmor_array_create(larmor_op_device(A), t->x->dtype, larmor_op_in_shape(A), &t->image));

@@ -100,20 +100,42 @@ static void fill_pair(void *self, int64_t pair)
             for (lag[0] = 1 - w->kernel[0]; lag[0] < w->kernel[0]; lag[0]++) correlate(g, i, j, lag, z);
 }
 
-/* *matrix, c64 [rows, rows] on dev. */
-static larmor_status make_gram(larmor_device *dev, const lmr_windows *w, larmor_array **matrix)
+/* *sums [rows, rows], to be freed. */
+static larmor_status make_gram(const larmor_device *dev, const lmr_windows *w, float complex **sums)
 {
     const int64_t rows = windows_places(w) * w->coils;
-    *matrix = NULL;
-    LMR_HEAP float complex *sums = calloc((size_t)(rows * rows), sizeof *sums);
-    gram g = {.w = w, .matrix = sums};
-    if (!sums) return LMR_NO_MEMORY();
+    *sums = calloc((size_t)(rows * rows), sizeof **sums);
+    gram g = {.w = w, .matrix = *sums};
+    if (!*sums) return LMR_NO_MEMORY();
     LMR_TRY(lmr_parallel(lmr_device_threads(dev), w->coils * (w->coils + 1) / 2, fill_pair, &g));
-    if (g.no_memory) return LMR_NO_MEMORY();
-    return larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(rows, rows), LARMOR_C64, sums, matrix);
+    return g.no_memory ? LMR_NO_MEMORY() : LARMOR_OK;
 }
 
 /* ---- its space ---- */
+
+/* Rows up to which the processor decomposes a matrix for a GPU, whose library for it takes a tenth of a second to
+ * load: 10 ms of 288 rows, 20 of 432, 190 of 1000 (docs/records/performance.md, "Maps without libraries"). */
+#define MOST_ROWS_ON_HOST 512
+
+/* Eigenvectors, c64 [rows, rows], and values, f32 [rows], of a Gram matrix. */
+static larmor_status decompose(larmor_device *dev, const float complex *sums, int64_t rows, larmor_array **vectors,
+                               larmor_array **values)
+{
+    const larmor_shape square = LARMOR_SHAPE(rows, rows), line = LARMOR_SHAPE(rows);
+    const int on_host = !lmr_device_is_processor(dev) && rows <= MOST_ROWS_ON_HOST;
+    LMR_OWNED(larmor_device) *host = NULL;
+    if (on_host) LMR_TRY(larmor_device_open("cpu:1", &host));
+    larmor_device *by = on_host ? host : dev;
+    LMR_OWN(larmor_array, matrix, larmor_array_upload(by, LARMOR_C64, square, LARMOR_C64, sums, &matrix));
+    LMR_OWN(larmor_array, value, larmor_array_create(by, LARMOR_F32, line, &value));
+    LMR_TRY(lmr_la_of(matrix)->heev(by->ctx, rows, 1, 1, matrix->data, value->data));
+    if (on_host) {
+        LMR_TRY(larmor_array_upload(dev, LARMOR_C64, square, LARMOR_C64, matrix->data, vectors));
+        return larmor_array_upload(dev, LARMOR_F32, line, LARMOR_F32, value->data, values);
+    }
+    LMR_HAND_ON(*vectors, matrix);
+    return LMR_HAND_ON(*values, value);
+}
 
 /* The sum of noise alone over all windows, from the median of all eigenvalues or, where most of them are signal, from
  * their quarter. Rows that are about independent have eigenvalues by the law of Marchenko and Pastur (Math. USSR Sb.
@@ -199,10 +221,10 @@ larmor_status lmr_windows_space(larmor_device *dev, const lmr_windows *w, double
 {
     const int64_t rows = windows_places(w) * w->coils;
     *lags = NULL;
-    LMR_OWN(larmor_array, matrix, make_gram(dev, w, &matrix));
+    LMR_OWNED(larmor_array) *matrix = NULL, *values = NULL;
+    LMR_OWN_MEMORY(float complex, sums, make_gram(dev, w, &sums));
     LMR_TRY(lmr_go_on());
-    LMR_OWN(larmor_array, values, larmor_array_create(dev, LARMOR_F32, LARMOR_SHAPE(rows), &values));
-    LMR_TRY(lmr_la_of(matrix)->heev(dev->ctx, rows, 1, 1, matrix->data, values->data));
+    LMR_TRY(decompose(dev, sums, rows, &matrix, &values));
     LMR_TRY(count_signal(values, w, threshold, signal, noise));
     LMR_TRY(lmr_go_on());
     return project(matrix, w, *signal, lags);
