@@ -174,7 +174,7 @@ static void turn(const float *x, int64_t count, float *to)
     }
 }
 
-/* to <- what x changes by, by cycles of frequency in a readout, and by a delay of one sample. */
+/* to <- what x changes by, by a frequency and by a delay, to any factor: what they explain does not depend on it. */
 static void derive_along(const sums *s, const float *x, float *frequency, float *delay)
 {
     const int64_t n = s->samples;
@@ -184,8 +184,8 @@ static void derive_along(const sums *s, const float *x, float *frequency, float 
             for (int part = 0; part < 2; part++) {
                 const int64_t up = i + 1 < n ? i + 1 : i;
                 const int64_t down = i > 0 ? i - 1 : i;
-                frequency[2 * (i + n * r) + part] *= (float)(2 * M_PI * (double)i / (double)n);
-                delay[2 * (i + n * r) + part] = (x[2 * (up + n * r) + part] - x[2 * (down + n * r) + part]) / 2;
+                frequency[2 * (i + n * r) + part] *= (float)i;
+                delay[2 * (i + n * r) + part] = x[2 * (up + n * r) + part] - x[2 * (down + n * r) + part];
             }
 }
 
