@@ -72,7 +72,7 @@ static int64_t find_windows(const larmor_array *traj, const double *k, double fr
 
 static larmor_status take_differences(const larmor_array *kspace, const larmor_array *traj, differences *d)
 {
-    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, (void *)&k));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
     const double reach =
         find_reach(k, larmor_array_shape(traj).dim[0], larmor_array_count(traj) / larmor_array_shape(traj).dim[0]);
     const int64_t every = 1 + find_windows(traj, k, RIM_FROM * reach, 1, NULL) / MOST_WINDOWS;
@@ -114,7 +114,7 @@ static larmor_status read_colouring(const larmor_array *W, int coils, double com
             larmor_array_upload(larmor_array_device(W), LARMOR_C64, LARMOR_SHAPE(coils, 1, coils), LARMOR_C128, one,
                                 &unit));
     LMR_TRY(larmor_whiten(colouring, unit));
-    return larmor_array_download(unit, LARMOR_C128, (void *)C);
+    return larmor_array_download(unit, LARMOR_C128, C);
 }
 
 /* The deviation of the coils' noise [coils]. */

@@ -410,7 +410,7 @@ static void add_object_of_one_coil(scan *s, double height, double width, double 
     const int64_t samples = larmor_array_count(s->image[0].traj) / 2;
     HEAP float *y = host_of(kspace);
     HEAP double *k = NULL;
-    assert_ok(larmor_array_download(s->image[0].traj, LARMOR_F64, (void *)&k));
+    assert_ok(larmor_array_download(s->image[0].traj, LARMOR_F64, &k));
     for (int64_t i = 0; i < samples; i++) {
         const double kx = k[2 * i], ky = k[2 * i + 1], phase = -2 * M_PI * at * (kx + ky);
         const double size = height * 2 * M_PI * width * width * exp(-2 * pow(M_PI * width, 2) * (kx * kx + ky * ky));
