@@ -209,9 +209,9 @@ TEST(the_image_of_devices_that_hold_slabs_is_that_of_one_that_holds_all)
             assert_at_most(apart_by(values, whole[0]), 1e-5);
             if (second) assert_at_most(apart_by(second, whole[1]), 1e-5);
             assert_non_null(strstr(h.lines, "slabs: the volume does not fit into one device"));
-            const char *source = strstr(h.lines, "shy: ");
+            const char *source = strstr(h.lines, "arrays: ");
             assert_non_null(source);
-            assert_null(strstr(source + 1, "shy: ")); /* each line once */
+            assert_null(strstr(source + 1, "arrays: ")); /* each line once */
             if (round) assert_at_most(apart_by(values, first), is_cpu() ? 0 : 1e-5);
             larmor_recon_free(recon);
             if (round)

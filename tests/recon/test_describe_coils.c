@@ -154,8 +154,8 @@ static larmor_description coil_step_of(int from, int count, int apart, int coils
     return found;
 }
 
-/* The part of a coil that is left where those before are g times what others predict, those after 1 / g times, and both
- * predictions have the same factor: c makes the sum of |1 - c / g|^2 and |1 - c g|^2 least. */
+/* The part of a coil that is left where those before are g times what others predict, those after 1 / g times, and
+ * both predictions have the same factor: c makes the sum of |1 - c / g|^2 and |1 - c g|^2 least. */
 static double left_by_a_common_factor(double g)
 {
     const double c = (g + 1 / g) / (g * g + 1 / (g * g));
