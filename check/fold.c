@@ -67,7 +67,7 @@ larmor_status lmr_energy_beyond(const larmor_array *x, const larmor_grid *grid, 
     double all = 0, beyond = 0;
     int64_t inside[2] = {0, n}; /* of a row, from and to */
     *part = 0;
-    LMR_OWN_MEMORY(float complex, values, larmor_array_download(x, LARMOR_C64, (void *)&values));
+    LMR_OWN_MEMORY(float complex, values, larmor_array_download(x, LARMOR_C64, &values));
     const double along = grid->fov_mm[0] / (double)grid->matrix[0];
     while (inside[0] < n && is_beyond(edge[0], along, along * (double)(inside[0] - n / 2))) inside[0]++;
     while (inside[1] > inside[0] && is_beyond(edge[0], along, along * (double)(inside[1] - 1 - n / 2))) inside[1]--;

@@ -56,7 +56,7 @@ static larmor_status are_curved(const larmor_array *traj, int *curved)
 {
     const larmor_shape shape = larmor_array_shape(traj);
     const int64_t nd = shape.dim[0], n = shape.dim[1];
-    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, (void *)&k));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
     *curved = nd == 2;
     for (int64_t r = 0; r < shape.dim[2]; r++) {
         const double *first = k + nd * n * r, *middle = first + nd * (n / 2), *last = first + nd * (n - 1);
@@ -162,7 +162,7 @@ static larmor_status project(const lmr_solved *s, const double complex *x, float
                                 x, &in));
     LMR_TRY(larmor_array_create(larmor_op_device(s->A), larmor_op_dtype(s->A), larmor_op_out_shape(s->A), &out));
     LMR_TRY(larmor_op_forward(s->A, in, out));
-    return larmor_array_download(out, LARMOR_C64, (void *)samples);
+    return larmor_array_download(out, LARMOR_C64, samples);
 }
 
 /* to <- i times x. */
@@ -174,7 +174,7 @@ static void turn(const float *x, int64_t count, float *to)
     }
 }
 
-/* to <- what x changes by, by cycles of frequency in a readout, and by a delay of one sample. */
+/* to <- what x changes by, by a frequency and by a delay, to any factor: what they explain does not depend on it. */
 static void derive_along(const sums *s, const float *x, float *frequency, float *delay)
 {
     const int64_t n = s->samples;
@@ -184,8 +184,8 @@ static void derive_along(const sums *s, const float *x, float *frequency, float 
             for (int part = 0; part < 2; part++) {
                 const int64_t up = i + 1 < n ? i + 1 : i;
                 const int64_t down = i > 0 ? i - 1 : i;
-                frequency[2 * (i + n * r) + part] *= (float)(2 * M_PI * (double)i / (double)n);
-                delay[2 * (i + n * r) + part] = (x[2 * (up + n * r) + part] - x[2 * (down + n * r) + part]) / 2;
+                frequency[2 * (i + n * r) + part] *= (float)i;
+                delay[2 * (i + n * r) + part] = x[2 * (up + n * r) + part] - x[2 * (down + n * r) + part];
             }
 }
 
@@ -220,7 +220,7 @@ static larmor_status sum_motion(const lmr_solved *solved, const image *m, const 
 static larmor_status sum_all(const lmr_solved *solved, const image *m, sums *s)
 {
     LMR_OWN_MEMORY(float, of, project(solved, m->x, &of));
-    LMR_OWN_MEMORY(float, left, larmor_array_download(solved->b, LARMOR_C64, (void *)&left));
+    LMR_OWN_MEMORY(float, left, larmor_array_download(solved->b, LARMOR_C64, &left));
     add_by_coil(s, of, of, s->power);
     for (int64_t i = 0; i < 2 * s->samples * s->readouts * s->coils; i++) left[i] = of[i] - left[i];
     add_by_coil(s, of, left, s->product);
@@ -402,7 +402,7 @@ static larmor_status open_image(const lmr_solved *solved, image *m)
         m->voxels *= m->n[d];
         m->mm[d] = g->fov_mm[d] / (double)m->n[d];
     }
-    return larmor_array_download(solved->x, LARMOR_C128, (void *)&m->x);
+    return larmor_array_download(solved->x, LARMOR_C128, &m->x);
 }
 
 static double length_of(const double *v, int count)

@@ -72,7 +72,7 @@ static int64_t find_windows(const larmor_array *traj, const double *k, double fr
 
 static larmor_status take_differences(const larmor_array *kspace, const larmor_array *traj, differences *d)
 {
-    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, (void *)&k));
+    LMR_OWN_MEMORY(double, k, larmor_array_download(traj, LARMOR_F64, &k));
     const double reach =
         find_reach(k, larmor_array_shape(traj).dim[0], larmor_array_count(traj) / larmor_array_shape(traj).dim[0]);
     const int64_t every = 1 + find_windows(traj, k, RIM_FROM * reach, 1, NULL) / MOST_WINDOWS;
@@ -104,8 +104,8 @@ static larmor_status find_level(const differences *d, const double complex *mix,
     return LARMOR_OK;
 }
 
-/* C [coils, coils]: whitened samples times row c of it are those of coil c. */
-static larmor_status read_colouring(const larmor_array *W, int coils, double complex *C)
+/* *C [coils, coils]: whitened samples times row c of it are those of coil c. */
+static larmor_status read_colouring(const larmor_array *W, int coils, double complex **C)
 {
     LMR_OWN(larmor_array, colouring, larmor_noise_colouring(W, &colouring));
     LMR_HEAP LMR_NEW_ZEROS(double complex, one, coils *coils);
@@ -114,10 +114,7 @@ static larmor_status read_colouring(const larmor_array *W, int coils, double com
             larmor_array_upload(larmor_array_device(W), LARMOR_C64, LARMOR_SHAPE(coils, 1, coils), LARMOR_C128, one,
                                 &unit));
     LMR_TRY(larmor_whiten(colouring, unit));
-    LMR_OWN_MEMORY(double complex, all, larmor_array_download(unit, LARMOR_C128, (void *)&all));
-    for (int c = 0; c < coils; c++)
-        for (int j = 0; j < coils; j++) C[j + coils * c] = all[j + coils * c];
-    return LARMOR_OK;
+    return larmor_array_download(unit, LARMOR_C128, C);
 }
 
 /* The deviation of the coils' noise [coils]. */
@@ -203,8 +200,7 @@ larmor_status lmr_noise_scan_at_rim(const larmor_samples *samples, const larmor_
     LMR_TRY(larmor_samples_align(samples, &kspace, &traj));
     LMR_TRY(take_differences(kspace, traj, &d));
     if (d.count < LEAST_WINDOWS) return LARMOR_OK;
-    LMR_HEAP LMR_NEW(double complex, C, d.coils *d.coils);
-    LMR_TRY(read_colouring(W, d.coils, C));
+    LMR_OWN_MEMORY(double complex, C, read_colouring(W, d.coils, &C));
     LMR_TRY(compare_coils(&d, C, &t));
     for (int c = 0; c < d.coils; c++)
         if (!(t.rim[c] > 0)) return LARMOR_OK; /* samples there were set to 0 */

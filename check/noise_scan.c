@@ -46,7 +46,7 @@ larmor_status lmr_noise_scan_describe(const larmor_array *noise, int64_t readout
     const int64_t length = readouts > 0 && samples % readouts == 0 ? samples / readouts : samples;
     int64_t copies = 0;
     *line = 0;
-    LMR_OWN_MEMORY(double complex, n, larmor_array_download(noise, LARMOR_C128, (void *)&n));
+    LMR_OWN_MEMORY(double complex, n, larmor_array_download(noise, LARMOR_C128, &n));
     for (int64_t r = 1; r < samples / length; r++) copies += is_copy(n, samples, coils, length, r);
     const int64_t own = samples - copies * length;
     const double offset = offset_of(n, samples, coils);

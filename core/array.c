@@ -348,7 +348,7 @@ larmor_status larmor_array_upload(larmor_device *dev, larmor_dtype dtype, larmor
     return larmor_array_convert(given, dtype, out);
 }
 
-larmor_status larmor_array_download(const larmor_array *x, larmor_dtype to, void *host)
+larmor_status(larmor_array_download)(const larmor_array *x, larmor_dtype to, void *host)
 {
     larmor_array *wanted = NULL;
     void *numbers = NULL;

@@ -37,7 +37,7 @@ static larmor_status divide_by_noise(const lmr_job *job, larmor_array *x)
     LMR_OWNED(larmor_array) *mixed = NULL, *wide = NULL, *mix = NULL, *all = NULL;
     LMR_HEAP double _Complex *C = NULL, *adjoint = malloc((size_t)(coils * coils) * sizeof *adjoint);
     if (!adjoint) return LMR_NO_MEMORY();
-    LMR_TRY(larmor_array_download(job->facts->colouring, LARMOR_C128, (void *)&C));
+    LMR_TRY(larmor_array_download(job->facts->colouring, LARMOR_C128, &C));
     for (int64_t i = 0; i < coils; i++)
         for (int64_t j = 0; j < coils; j++) adjoint[i + coils * j] = conj(C[j + coils * i]);
     LMR_TRY(

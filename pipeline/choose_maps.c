@@ -65,7 +65,7 @@ static larmor_status expect_room(const lmr_job *job, const larmor_group *group, 
                               .dtype = LARMOR_C64};
     const double samples = 8 * (double)p.samples * ((double)p.coils + grid->ndim);
     int64_t bytes, available, total;
-    LMR_TRY(lmr_maps_method_of(method)->bytes(job, &p, 0, &bytes));
+    LMR_TRY(lmr_maps_bytes(job, lmr_maps_method_of(method), grid, &p, &bytes));
     LMR_TRY(larmor_device_memory(job->facts->dev, &available, &total));
     const int64_t limit = allowed ? allowed : available;
     if (!limit || (double)bytes + samples <= (double)limit) return LARMOR_OK;

@@ -315,6 +315,13 @@ const lmr_maps_method *lmr_maps_method_of(const char *name)
     return NULL;
 }
 
+larmor_status lmr_maps_bytes(const lmr_job *job, const lmr_maps_method *method, const larmor_grid *grid,
+                             const larmor_problem *p, int64_t *bytes)
+{
+    if (grid->apart[2]) return lmr_slice_maps_bytes(job, method, p, bytes);
+    return method->bytes(job, p, 0, bytes);
+}
+
 int lmr_maps_give_way(const lmr_job *job)
 {
     return job->facts->maps_method == lmr_maps_method_of("espirit") && !job->facts->sets &&

@@ -13,6 +13,10 @@ void lmr_maps_radius(const lmr_job *job, larmor_shape image, const double encode
 /* The field of view that was encoded, as part of the image's. */
 void lmr_maps_encoded(const larmor_encoding *encoding, const larmor_grid *grid, double encoded[3]);
 
+/* The most bytes that the method takes for maps on this grid, beyond the samples and the maps. */
+larmor_status lmr_maps_bytes(const lmr_job *job, const lmr_maps_method *method, const larmor_grid *grid,
+                             const larmor_problem *p, int64_t *bytes);
+
 /* 1 if the job's maps are by ESPIRiT though nobody asked for them, so that Walsh's may take their place. */
 int lmr_maps_give_way(const lmr_job *job);
 

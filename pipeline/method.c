@@ -116,7 +116,8 @@ int lmr_method_is_known_fft(const lmr_job *job, const lmr_frame *frame, const la
            lmr_cartesian_is_direct(&by_cg, frame, coverage);
 }
 
-void lmr_method_is_of_one_coil(lmr_job *job, larmor_recon_report *result)
+/* The open method is tv: samples of one coil on a grid predict no others, which leaves nothing to compare. */
+static void take_tv_of_one_coil(lmr_job *job, larmor_recon_report *result)
 {
     lmr_method_take(job, "tv");
     result->method = (larmor_method_choice){.name = "tv", .from = LARMOR_METHOD_FROM_ONE_COIL};
@@ -238,7 +239,7 @@ void lmr_method_of_unpredicted(lmr_job *job, larmor_recon_report *result)
     if (lmr_method_is_open(job, result) && lmr_is_partial(&result->coverage))
         lmr_method_is_linear(job, LARMOR_METHOD_FROM_FEW_SAMPLES, result);
     else if (lmr_method_is_open(job, result))
-        lmr_method_is_of_one_coil(job, result);
+        take_tv_of_one_coil(job, result);
     if (job->found.method.kind == LMR_METHOD_REGULARISED)
         result->lambda_from = LARMOR_LAMBDA_OF_ONE_COIL;
     else if (result->partial_fourier == LARMOR_PARTIAL_POCS)

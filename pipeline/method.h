@@ -31,9 +31,6 @@ void lmr_method_is_linear(lmr_job *job, larmor_method_from from, larmor_recon_re
 void lmr_method_is_fft(lmr_job *job, const lmr_frame *frame, larmor_recon_report *result);
 int lmr_method_is_known_fft(const lmr_job *job, const lmr_frame *frame, const larmor_coverage *coverage);
 
-/* The open method is tv: samples of one coil on a grid predict no others, which leaves nothing to compare. */
-void lmr_method_is_of_one_coil(lmr_job *job, larmor_recon_report *result);
-
 /* Search the weight of tv; of cg, too, where the image of tv hardly predicts what is held out, and take it where it
  * predicts more; or of tgv where that image has no edges, and take it where it predicts more:
  * result->method and result->choice, the search of its weight. The job's method is that one then. */

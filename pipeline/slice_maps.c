@@ -161,6 +161,17 @@ larmor_status lmr_slice_maps(const lmr_maps_task *task, const lmr_maps_method *m
     return LMR_HAND_ON(*maps, all);
 }
 
+larmor_status lmr_slice_maps_bytes(const lmr_job *job, const lmr_maps_method *method, const larmor_problem *p,
+                                   int64_t *bytes)
+{
+    larmor_problem slice = *p;
+    slice.image = larmor_shape_of(2, p->image.dim);
+    LMR_TRY(method->bytes(job, &slice, 0, bytes));
+    const int64_t voxels = larmor_shape_count(slice.image) * (job->facts->sets ? job->facts->sets : 1);
+    *bytes += 8 * (p->coils * (p->samples + voxels) + 2 * p->samples);
+    return LARMOR_OK;
+}
+
 /* ---- within a larger image ---- */
 
 /* Sum of squares over the coils, at a voxel. */

@@ -16,6 +16,10 @@ larmor_status lmr_slice_task(const lmr_maps_task *all, int64_t slice, larmor_sam
 larmor_status lmr_slice_maps(const lmr_maps_task *task, const lmr_maps_method *method, larmor_array **maps,
                              larmor_coils_report *report);
 
+/* The most bytes that these take, as the method's own: of one slice at a time, with its samples. p: of all slices. */
+larmor_status lmr_slice_maps_bytes(const lmr_job *job, const lmr_maps_method *method, const larmor_problem *p,
+                                   int64_t *bytes);
+
 /* own, on the larger image, becomes given in the smaller one. Elsewhere only its size is changed, to that of the
  * given maps on average: the size of maps outside is part of what is cropped. */
 void lmr_put_maps_inside(const float _Complex *given, larmor_shape small, larmor_shape large, int64_t coils,

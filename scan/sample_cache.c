@@ -105,8 +105,10 @@ static int has_room(const lmr_job *job, const larmor_samples *samples)
     return !larmor_device_memory(job->facts->dev, &available, &total) && ROOM * bytes <= (double)available;
 }
 
-void lmr_sample_cache_keep(lmr_job *job, int index, int calibration, larmor_samples *samples, int made,
-                           const lmr_cartesian *c)
+/* Returns samples, unmodified, to the cache, in place of others, where memory is not limited and has room for many of
+ * them; else they are freed. */
+static void keep_samples(lmr_job *job, int index, int calibration, larmor_samples *samples, int made,
+                         const lmr_cartesian *c)
 {
     lmr_sample_cache_clear(job->caches);
     struct lmr_sample_cache *k = samples->kspace && has_room(job, samples) ? calloc(1, sizeof *k) : NULL;
@@ -183,5 +185,5 @@ larmor_status lmr_group_average(lmr_job *job, int index, larmor_samples *samples
 
 void lmr_samples_release(lmr_job *job, int index, larmor_samples *samples, int made, const lmr_cartesian *cartesian)
 {
-    lmr_sample_cache_keep(job, index, lmr_averages(job), samples, made, cartesian);
+    keep_samples(job, index, lmr_averages(job), samples, made, cartesian);
 }

@@ -11,11 +11,6 @@
 larmor_status lmr_sample_cache_take(lmr_job *job, int index, int calibration, larmor_samples *samples, int *made,
                                     lmr_cartesian *c, int *taken);
 
-/* Returns samples, unmodified, to the cache, in place of others, where memory is not limited and has room for
- * many of them; else they are freed. */
-void lmr_sample_cache_keep(lmr_job *job, int index, int calibration, larmor_samples *samples, int made,
-                           const lmr_cartesian *c);
-
 /* What they take of the device's memory. */
 int64_t lmr_sample_cache_bytes(const lmr_job *job);
 

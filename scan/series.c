@@ -217,7 +217,7 @@ static larmor_status is_silent(const lmr_job *job, int index, int *silent)
     const int64_t n = shape.dim[0], readouts = shape.dim[1], coils = shape.dim[2];
     const double count = (double)(readouts * coils);
     LMR_HEAP LMR_NEW_ZEROS(double, power, n);
-    LMR_OWN_MEMORY(float, y, larmor_array_download(samples.kspace, LARMOR_C64, (void *)&y));
+    LMR_OWN_MEMORY(float, y, larmor_array_download(samples.kspace, LARMOR_C64, &y));
     for (int64_t c = 0; c < coils; c++) add_power(y + 2 * n * readouts * c, n, readouts, power);
     *silent = 1;
     for (int64_t i = 0; i < n; i++) *silent &= power[i] / count <= 1 + NOISE_DEVIATIONS / sqrt(count);

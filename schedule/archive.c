@@ -18,7 +18,7 @@ larmor_status lmr_archive_bytes(lmr_archive *a, void *x, size_t bytes)
     return a->way == LMR_PUT ? lmr_checkpoint_put(a->place, x, bytes) : lmr_checkpoint_get(a->place, first, x, bytes);
 }
 
-larmor_status lmr_archive_long(lmr_archive *a, int64_t *x, int64_t low, int64_t high)
+static larmor_status long_within(lmr_archive *a, int64_t *x, int64_t low, int64_t high)
 {
     LMR_TRY(lmr_archive_bytes(a, x, sizeof *x));
     return a->way != LMR_GET || (*x >= low && *x <= high) ? LARMOR_OK
@@ -28,7 +28,7 @@ larmor_status lmr_archive_long(lmr_archive *a, int64_t *x, int64_t low, int64_t 
 larmor_status lmr_archive_integer(lmr_archive *a, int *x, int low, int high)
 {
     int64_t wide = *x;
-    LMR_TRY(lmr_archive_long(a, &wide, low, high));
+    LMR_TRY(long_within(a, &wide, low, high));
     *x = (int)wide;
     return LARMOR_OK;
 }
@@ -83,7 +83,7 @@ larmor_status lmr_archive_array(lmr_archive *a, larmor_array *x)
     LMR_TRY(lmr_archive_integer(a, &ndim, ndim, ndim));
     for (int d = 0; d < shape.ndim; d++) {
         int64_t side = shape.dim[d];
-        LMR_TRY(lmr_archive_long(a, &side, side, side));
+        LMR_TRY(long_within(a, &side, side, side));
     }
     if (a->way != LMR_COUNT) return in_parts(x, move_part, a);
     a->at += (int64_t)larmor_array_bytes(x);

@@ -21,7 +21,6 @@ larmor_status lmr_archive_damaged(const lmr_archive *a, const char *what);
 /* Each puts *x, or gets it, within the bounds. Errors: LARMOR_ERR_FORMAT; those of the place. */
 larmor_status lmr_archive_bytes(lmr_archive *a, void *x, size_t bytes);
 larmor_status lmr_archive_integer(lmr_archive *a, int *x, int low, int high);
-larmor_status lmr_archive_long(lmr_archive *a, int64_t *x, int64_t low, int64_t high);
 larmor_status lmr_archive_number(lmr_archive *a, double *x);
 larmor_status lmr_archive_text(lmr_archive *a, char *text, size_t room);
 

@@ -10,7 +10,6 @@
 #include "schedule/fallback.h"
 #include "schedule/prepare.h"
 #include "schedule/slab_samples.h"
-#include "schedule/slab_threads.h"
 
 void lmr_recon_clear(larmor_recon *r)
 {
@@ -28,7 +27,7 @@ void lmr_recon_clear(larmor_recon *r)
     lmr_scan_facts_free(&r->facts);
     lmr_settings_free(&r->settings);
     larmor_device_free(r->group);
-    lmr_slab_threads_close(r->threads);
+    if (r->threads) r->close_threads(r->threads);
     *r = (larmor_recon){.last_group = 0};
 }
 

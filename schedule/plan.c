@@ -58,9 +58,10 @@ static larmor_status density_bytes(const lmr_job *job, const larmor_problem *p, 
     return LARMOR_OK;
 }
 
-static larmor_status maps_bytes(const lmr_job *job, const larmor_raw_info *info, const larmor_group *group,
+static larmor_status maps_bytes(const lmr_job *job, const larmor_grid *grid, const larmor_group *group,
                                 const larmor_problem *p, double *bytes)
 {
+    const larmor_raw_info *info = &job->facts->info;
     int64_t estimate;
     *bytes = 0;
     if (!job->facts->maps_method || p->coils == 1) return LARMOR_OK;
@@ -68,7 +69,7 @@ static larmor_status maps_bytes(const lmr_job *job, const larmor_raw_info *info,
     int64_t apart = (info->calibration + group->readouts) * group->samples; /* the most that it may be */
     if (!info->calibration) apart = info->averaged;
     if (apart > own.samples) own.samples = apart;
-    LMR_TRY(job->facts->maps_method->bytes(job, &own, 0, &estimate));
+    LMR_TRY(lmr_maps_bytes(job, job->facts->maps_method, grid, &own, &estimate));
     *bytes = (double)estimate;
     if (apart) /* readouts of its own */
         *bytes += (8 * (double)info->coils + 8.0 * p->image.ndim) * (double)apart;
@@ -113,7 +114,7 @@ static larmor_status measure(const lmr_job *job, int index, const larmor_group *
     const double maps = 8 * voxels * coils * (job->facts->sets ? job->facts->sets : 1);
     if (!job->settings->opts.no_maps) s->held += maps;
     if (job->facts->given) s->held += maps / coils * all;
-    LMR_TRY(maps_bytes(job, info, group, &s->problem, &calibration));
+    LMR_TRY(maps_bytes(job, &grid, group, &s->problem, &calibration));
     LMR_TRY(density_bytes(job, &s->problem, &density));
     s->before = most(calibration, density);
     if (lmr_solves_coils(job)) {

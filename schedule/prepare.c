@@ -105,7 +105,7 @@ static larmor_status find_phase(const larmor_array *maps, int *has_phase)
         const int64_t now = count - first < piece ? count - first : piece;
         LMR_HEAP double *value = NULL; /* re, im */
         LMR_OWN(larmor_array, part, larmor_array_slice(line, first, now, &part));
-        LMR_TRY(larmor_array_download(part, LARMOR_C128, (void *)&value));
+        LMR_TRY(larmor_array_download(part, LARMOR_C128, &value));
         for (int64_t i = 0; i < now && !*has_phase; i++) *has_phase = value[2 * i + 1] != 0 || value[2 * i] < 0;
     }
     return LARMOR_OK;

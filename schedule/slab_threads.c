@@ -28,7 +28,7 @@ struct lmr_slab_threads {
     lmr_known known; /* where the group has looked for it as each rank would */
 };
 
-void lmr_slab_threads_close(lmr_slab_threads *all)
+static void close_threads(lmr_slab_threads *all)
 {
     if (!all) return;
     all->stop = 1;
@@ -160,7 +160,7 @@ larmor_status lmr_slab_threads_open(larmor_recon *r, larmor_source *source, larm
     if (!st) st = make(r, source, group, &all);
     if (!st) st = keep_known(r, all);
     if (st) {
-        lmr_slab_threads_close(all);
+        close_threads(all);
         return st;
     }
     own.memory = r->plan.limit;
@@ -169,6 +169,7 @@ larmor_status lmr_slab_threads_open(larmor_recon *r, larmor_source *source, larm
     all->opts.checkpoint = NULL;
     lmr_recon_clear(r);
     r->threads = all;
+    r->close_threads = close_threads;
     r->memory_found = found;
     return begin_all(r, group, &own);
 }

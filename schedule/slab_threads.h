@@ -10,6 +10,3 @@
  * Errors  those of lmr_recon_begin, of the first rank that fails. */
 larmor_status lmr_slab_threads_open(larmor_recon *r, larmor_source *source, larmor_device *group,
                                     const larmor_recon_opts *opts);
-
-/* End the other threads, once nothing of rank 0 needs its ranks; NULL is fine. */
-void lmr_slab_threads_close(lmr_slab_threads *threads);

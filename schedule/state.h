@@ -40,7 +40,8 @@ struct larmor_recon {
     const struct lmr_known *known; /* what the group has found before the restart, or NULL */
     lmr_slab_step slabs_from;      /* of a group: preparation step that decided on slabs; used after the restart */
     larmor_device *group;          /* whose devices have a slab of the volume each, by: */
-    lmr_slab_threads *threads;     /* or NULL */
+    lmr_slab_threads *threads;     /* or NULL; ended by `close_threads`, once nothing of rank 0 needs its ranks */
+    void (*close_threads)(lmr_slab_threads *threads);
     int maps_before;          /* the group whose maps a checkpoint went on with, -1: none; of a volume in slabs */
     int memory_found;         /* 1: opts.memory was not asked for, it is what was free */
     int made_repeatable;      /* 1: the device is so until all ends */

@@ -20,8 +20,6 @@ import sys
 EXCEPTIONS = {
     "the worker pool: a worker has another rank compute what it took, and that rank computes as a worker": """
         schedule/devices.c schedule/ranks.c schedule/worker.c""",
-    "slabs by threads: each device's thread has a reconstruction of its own, whose end ends the threads": """
-        schedule/begin.c schedule/slab_threads.c""",
 }
 
 LIBRARY = re.compile(r"(?:^|/)CMakeFiles/(?:lmr_\w+|larmor)\.dir/")

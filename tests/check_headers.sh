@@ -1,6 +1,6 @@
 #!/bin/sh
 # Each public header compiles alone as strict C99 and as C++11, the oldest that it may be compiled as, and LMR_FREE refuses
-# what it cannot free.
+# what it cannot free, and larmor_array_download what is no address of a pointer.
 # Usage: tests/check_headers.sh [ROOT].
 # SPDX-License-Identifier: Apache-2.0
 set -eu
@@ -21,5 +21,11 @@ freed() {
         ${CC:-cc} -std=c11 -I. -Iinclude -fsyntax-only -x c - 2>/dev/null
 }
 { freed double && freed larmor_array && ! freed larmor_prox; } || { echo "core/owned.h: LMR_FREE takes another type"; status=1; }
+downloaded() {
+    printf '#include "larmor/array.h"\nvoid f(const larmor_array *x);\nvoid f(const larmor_array *x)\n{\n    %s;\n    larmor_array_download(x, LARMOR_F64, &k);\n}\n' "$1" |
+        ${CC:-cc} -std=c99 -Iinclude -fsyntax-only -x c - 2>/dev/null
+}
+{ downloaded "double *k" && downloaded "void *k" && ! downloaded "double k"; } ||
+    { echo "larmor/array.h: larmor_array_download takes another type"; status=1; }
 [ $status -ne 0 ] || echo "headers: each compiles alone"
 exit $status

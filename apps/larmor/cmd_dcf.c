@@ -114,7 +114,7 @@ static int check(const settings *s, const app_files *files)
 static double sum_of(const larmor_array *w)
 {
     double *values, sum = 0;
-    if (larmor_array_download(w, LARMOR_F64, (void *)&values)) return 0;
+    if (larmor_array_download(w, LARMOR_F64, &values)) return 0;
     for (int64_t i = 0; i < larmor_array_count(w); i++) sum += values[i];
     free(values);
     return sum;

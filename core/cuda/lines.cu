@@ -210,6 +210,25 @@ struct mixed_rows {
     int arrays, count, pitch;     /* count: places of a block, each with so many rows */
 };
 
+/* The cells of a block's `width` places, whose transforms are in shared memory. */
+template <typename T, typename Place> __device__ inline void
+mix_rows(const mixed_rows &c, int width, const T *__restrict__ spectrum, cx<T> *shared, Place place_of)
+{
+    const int n = c.line.n;
+    with_mixed(c.shape.mixed, [&](auto m) {
+        constexpr int MIXED = decltype(m)::value;
+        for (int cell = threadIdx.x; cell < width * n; cell += THREADS) {
+            const int place = cell / n;
+            cx<T> *const numbers = shared + place * MIXED * c.pitch + place_of(cell - place * n);
+            auto number = [&](int k) -> cx<T> & { return numbers[k * c.pitch]; };
+            if (c.shape.is_complex)
+                mix_cell<T, MIXED, true>(c.cells, spectrum + cell, number);
+            else
+                mix_cell<T, MIXED, false>(c.cells, spectrum + cell, number);
+        }
+    });
+}
+
 template <typename T> __global__ void __launch_bounds__(THREADS, sizeof(T) == 4 ? 3 : 2)
     mixed_rows_kernel(const __grid_constant__ mixed_rows c, const cx<T> *__restrict__ roots,
                       const T *__restrict__ spectrum, const cx<T> *from, cx<T> *to)
@@ -255,18 +274,7 @@ template <typename T> __global__ void __launch_bounds__(THREADS, sizeof(T) == 4 
         });
         __syncthreads();
     }
-    with_mixed(mixed, [&](auto m) {
-        constexpr int MIXED = decltype(m)::value;
-        for (int cell = threadIdx.x; cell < width * n; cell += THREADS) {
-            const int place = cell / n;
-            cx<T> *const numbers = shared + place * MIXED * c.pitch + place_of(cell - place * n);
-            auto number = [&](int k) -> cx<T> & { return numbers[k * c.pitch]; };
-            if (c.shape.is_complex)
-                mix_cell<T, MIXED, true>(c.cells, spectrum + cell, number);
-            else
-                mix_cell<T, MIXED, false>(c.cells, spectrum + cell, number);
-        }
-    });
+    mix_rows(c, width, spectrum, shared, place_of);
     for (int i = last; i >= 0; i--) {
         __syncthreads();
         const lmr_cuda_stage &s = c.line.stage[i];

@@ -101,6 +101,10 @@ LARMOR_API larmor_status larmor_array_upload(larmor_device *dev, larmor_dtype dt
                                              larmor_dtype from, const void *host, larmor_array **out);
 LARMOR_API larmor_status larmor_array_download(const larmor_array *x, larmor_dtype to, void *host);
 
+/* Compilers refuse what is no address of a pointer. */
+#define larmor_array_download(x, to, host)                                                                           \
+    larmor_array_download(x, to, ((void)sizeof(*(host) == (void *)0), (void *)(host)))
+
 /* Fails with LARMOR_ERR_NUMERIC if an element is not finite: "NAME: 3 values are not finite, the first at [8, 8,
  * 0]." */
 LARMOR_API larmor_status larmor_array_expect_finite(const larmor_array *x, const char *name);

@@ -110,7 +110,7 @@ LARMOR_API larmor_status larmor_op_sense_slabs(larmor_ranks *ranks, larmor_array
                                                const larmor_sense_opts *opts, larmor_op **A);
 
 /* Bytes of device memory that it takes of a rank at most, from its making to its maps, beyond maps, points and the
- * arrays that it maps.
+ * arrays that it maps; and beyond 16 MiB of the host's memory, through which ranks pass numbers.
  *
  * p       of the whole volume, with this rank's samples.
  * held    of them those that it keeps between its maps, which another one has to do with; may be NULL.

@@ -34,7 +34,7 @@ larmor_status larmor_traj_read(const char *path, int ndim, larmor_device *dev, l
                "%s: [%s, samples, readouts] expected, its first dimension is %lld", path,
                (const char *[]){"1 to 3", "2 or 3", "3"}[ndim - 1], shape.ndim ? (long long)shape.dim[0] : 0LL);
     const int64_t points = count / shape.dim[0], samples = shape.dim[1];
-    LMR_TRY(larmor_array_download(stored, step == 2 ? LARMOR_C128 : LARMOR_F64, (void *)&values));
+    LMR_TRY(larmor_array_download(stored, step == 2 ? LARMOR_C128 : LARMOR_F64, &values));
     LMR_ALLOCATE(k, points * ndim);
     for (int64_t i = 0; i < points; i++)
         for (int d = 0; d < ndim; d++) k[i * ndim + d] = values[(i * shape.dim[0] + d) * step];

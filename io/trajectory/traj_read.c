@@ -37,7 +37,7 @@ static larmor_status read_numbers(const char *path, larmor_device *dev, larmor_s
     const int step = lmr_is_complex(larmor_array_dtype(stored)) ? 2 : 1;
     const int64_t count = larmor_array_count(stored);
     *shape = larmor_array_shape(stored);
-    LMR_OWN_MEMORY(double, all, larmor_array_download(stored, step == 2 ? LARMOR_C128 : LARMOR_F64, (void *)&all));
+    LMR_OWN_MEMORY(double, all, larmor_array_download(stored, step == 2 ? LARMOR_C128 : LARMOR_F64, &all));
     for (int64_t i = 0; step == 2 && i < count; i++)
         LMR_REFUSE(all[2 * i + 1] != 0, LARMOR_ERR_FORMAT,
                    "%s: number %lld has an imaginary part, real numbers expected.", path, (long long)i);

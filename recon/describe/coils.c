@@ -176,7 +176,7 @@ larmor_status larmor_compare_coils(const larmor_array *kspace, larmor_descriptio
     LMR_ALLOCATE(r.spread, r.coils * r.coils);
     LMR_HEAP LMR_NEW(double, own, r.coils);
     LMR_HEAP LMR_NEW(double, conjugated, r.coils);
-    LMR_TRY(larmor_array_download(kspace, LARMOR_C128, (void *)&r.x));
+    LMR_TRY(larmor_array_download(kspace, LARMOR_C128, &r.x));
     for (int64_t c = 0; c < r.coils; c++) {
         r.energy[c] = 0;
         for (int64_t i = 0; i < r.points; i++) r.energy[c] += pow(cabs(r.x[i + r.points * c]), 2);

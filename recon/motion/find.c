@@ -70,7 +70,7 @@ static larmor_status derive(const search *s, int q, float **out)
     LMR_TRY(larmor_op_forward(fit.A, s->x, moved));
     LMR_TRY(larmor_axpby(-1, fit.y, 1, moved));
     LMR_TRY(larmor_axpby(-1 / s->step[p], s->r, 1 / s->step[p], moved));
-    return larmor_array_download(moved, LARMOR_C64, (void *)out);
+    return larmor_array_download(moved, LARMOR_C64, out);
 }
 
 /* sums[m] += Re <a, b> over the readouts of state m. */
@@ -111,7 +111,7 @@ static larmor_status project(const search *s, const lmr_motion_fit *fit, const f
         LMR_TRY(larmor_op_forward(fit->A, z, seen));
         LMR_TRY(larmor_axpby(-1, seen, 1, b));
     }
-    return larmor_array_download(b, LARMOR_C64, (void *)out);
+    return larmor_array_download(b, LARMOR_C64, out);
 }
 
 /* H and g of all unknowns: number q of state m is unknown (m - 1) numbers + q. */
@@ -119,7 +119,7 @@ static larmor_status fill_normal(search *s, const lmr_motion_fit *fit, float *co
 {
     const int numbers = s->scan->numbers, states = s->scan->states, n = s->unknowns;
     LMR_HEAP LMR_NEW(double, sums, states);
-    LMR_OWN_MEMORY(float, r, larmor_array_download(s->r, LARMOR_C64, (void *)&r));
+    LMR_OWN_MEMORY(float, r, larmor_array_download(s->r, LARMOR_C64, &r));
     for (int i = 0; i < n; i++) {
         LMR_OWN_MEMORY(float, column, project(s, fit, J[i % numbers], 1 + i / numbers, &column));
         for (int q = 0; q < numbers; q++) {
@@ -276,7 +276,7 @@ static larmor_status predict(const lmr_motion_scan *s, const lmr_motion_level *l
     LMR_TRY(larmor_axpby(-1, held.y, 1, r));
     LMR_TRY(larmor_nrm2(held.y, &size));
     *energy = size * size;
-    LMR_OWN_MEMORY(float, left, larmor_array_download(r, LARMOR_C64, (void *)&left));
+    LMR_OWN_MEMORY(float, left, larmor_array_download(r, LARMOR_C64, &left));
     for (int64_t j = 0; j < s->readouts * s->coils; j++) error[j] = 0;
     for (int64_t i = 0; i < 2 * l->samples * s->readouts * s->coils; i++)
         error[i / 2 / l->samples] += (double)left[i] * left[i];
@@ -454,7 +454,7 @@ larmor_status larmor_motion_find(const larmor_array *kspace, const larmor_array 
     if (!state || !is_held || !poses) return LMR_NO_MEMORY();
     for (int64_t j = 0; j < s.readouts; j++) state[j] = (int)(j * s.states / s.readouts);
     for (int d = 0; d < nd; d++) s.n[d] = maps->shape.dim[d];
-    LMR_OWN_MEMORY(float, host, larmor_array_download(maps, LARMOR_C64, (void *)&host));
+    LMR_OWN_MEMORY(float, host, larmor_array_download(maps, LARMOR_C64, &host));
     LMR_TRY(lmr_maps_extend(s.n, s.coils, host));
     s.state = state;
     s.maps = host;

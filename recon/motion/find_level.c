@@ -79,7 +79,7 @@ larmor_status lmr_motion_level_open(const lmr_motion_scan *s, const larmor_array
     l->image = larmor_shape_of(s->nd, l->n);
     LMR_HEAP LMR_NEW(double, near, l->samples * s->readouts * s->nd);
     LMR_HEAP LMR_NEW(float, seen, 2 * l->samples * s->readouts * s->coils);
-    LMR_OWN_MEMORY(float, y, larmor_array_download(kspace, LARMOR_C64, (void *)&y));
+    LMR_OWN_MEMORY(float, y, larmor_array_download(kspace, LARMOR_C64, &y));
     cut((const char *)k, sizeof *k * (size_t)s->nd, samples, s->readouts, first, l->samples, (char *)near);
     cut((const char *)y, 2 * sizeof *y, samples, s->readouts * s->coils, first, l->samples, (char *)seen);
     LMR_TRY(larmor_array_upload(s->dev, LARMOR_F64, LARMOR_SHAPE(s->nd, l->samples, s->readouts), LARMOR_F64, near,

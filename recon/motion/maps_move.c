@@ -186,7 +186,7 @@ larmor_status larmor_maps_move(const larmor_array *maps, const double *pose, con
     LMR_HEAP float *from = NULL, *to = lmr_new(larmor_array_count(maps), 2 * sizeof *to);
     lmr_rigid map;
     if (!to) return LMR_NO_MEMORY();
-    LMR_TRY(larmor_array_download(maps, LARMOR_C64, (void *)&from));
+    LMR_TRY(larmor_array_download(maps, LARMOR_C64, &from));
     lmr_rigid_of(pose, nd, fov_mm, &map);
     LMR_TRY(lmr_maps_extend(n, coils, from));
     LMR_TRY(lmr_maps_resample(lmr_device_threads(maps->dev), nd, n, n, coils, &map, from, to));

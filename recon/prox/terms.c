@@ -78,7 +78,8 @@ larmor_status lmr_terms_read(const char *text, lmr_terms *terms)
 
 /* ---- what they take ---- */
 
-unsigned lmr_term_takes(const lmr_term *term)
+/* As in larmor_regulariser_info. */
+static unsigned takes_of(const lmr_term *term)
 {
     const unsigned coupled = LARMOR_TAKES_SERIES | LARMOR_NEEDS_SERIES;
     const unsigned takes = larmor_regulariser_entry(term->entry).takes;
@@ -88,12 +89,13 @@ unsigned lmr_term_takes(const lmr_term *term)
     return (takes & ~(coupled | LARMOR_TAKES_TIME)) | LARMOR_TAKES_IMAGES;
 }
 
-unsigned lmr_terms_take(const lmr_terms *terms)
+/* All terms together. */
+static unsigned takes_of_all(const lmr_terms *terms)
 {
     unsigned any = 0, all = LARMOR_TAKES_IMAGES;
     for (int i = 0; i < terms->count; i++) {
-        any |= lmr_term_takes(&terms->term[i]);
-        all &= lmr_term_takes(&terms->term[i]);
+        any |= takes_of(&terms->term[i]);
+        all &= takes_of(&terms->term[i]);
     }
     return (any & ~(unsigned)LARMOR_TAKES_IMAGES) | all;
 }
@@ -128,7 +130,7 @@ larmor_status lmr_terms_opts(const lmr_terms *terms, int i, const larmor_regular
     const int together = terms->count > 1 || term->axes;
     *opts = *all;
     *seen = shape;
-    if (together && lmr_terms_take(terms) & LARMOR_NEEDS_SERIES) opts->series = 1;
+    if (together && takes_of_all(terms) & LARMOR_NEEDS_SERIES) opts->series = 1;
     const int is_split = opts->series && all->frames[0] && term->axes >> LMR_TIME_AXIS;
     for (int d = 0; d < 3 && !is_split; d++) opts->frames[d] = 0;
     if (is_split) LMR_TRY(split_series(name_at(term->entry), all, seen));
@@ -152,7 +154,7 @@ larmor_status larmor_regulariser_read(const char *name, larmor_penalties *listed
     *listed = (larmor_penalties){.count = 0};
     LMR_TRY(lmr_terms_read(name, &terms));
     listed->count = terms.count;
-    listed->takes = lmr_terms_take(&terms);
+    listed->takes = takes_of_all(&terms);
     for (int i = 0; i < terms.count; i++) {
         listed->ratio[i] = terms.term[i].ratio;
         listed->axes |= terms.term[i].axes;

@@ -19,10 +19,6 @@ typedef struct lmr_terms {
 /* "tv:xy+tv:t=4+l1". Errors: LARMOR_ERR_ARG. */
 larmor_status lmr_terms_read(const char *text, lmr_terms *terms);
 
-/* What a term takes, as in larmor_regulariser_info, and what all take together. */
-unsigned lmr_term_takes(const lmr_term *term);
-unsigned lmr_terms_take(const lmr_terms *terms);
-
 /* The regulariser's options for term i of images of this shape, and the shape as the term sees it: with all
  * dimensions of the series where it names one of them, else opts->frames is zero. Errors: LARMOR_ERR_ARG for
  * dimensions that they lack; LARMOR_ERR_SHAPE for a series of another length. */

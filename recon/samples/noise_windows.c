@@ -172,7 +172,7 @@ static larmor_status gather(const windows *w, larmor_array *kspace, float comple
     LMR_TRY(larmor_array_create(kspace->dev, kspace->dtype, LARMOR_SHAPE(m, coils), &values));
     LMR_TRY(kernels->gather(kspace->dev->ctx, shape.dim[0] * shape.dim[1], m, coils, index->data, ones->data,
                             kspace->data, values->data));
-    return larmor_array_download(values, LARMOR_C64, (void *)y);
+    return larmor_array_download(values, LARMOR_C64, y);
 }
 
 /* The root mean square of each coil's samples, by which they are divided: what predicts others costs as much noise in

@@ -205,11 +205,12 @@ static larmor_status add_piece(making *m, int i, int half, int piece, double sup
     int64_t first, from;
     const int64_t planes = lmr_slab_share(m->n[2], m->ranks->count, i, &first);
     const int64_t count = lmr_slab_share(planes, pieces_of(planes), piece, &from);
+    const lmr_lag_piece part = {.rank = i, .first = half * m->n[2] + first + from, .count = count};
     const larmor_shape shape = LARMOR_SHAPE(psf.modes[0], psf.modes[1], count);
     LMR_OWNED(larmor_array) *lags = NULL;
     if (!own) own = lmr_go_on();
     if (!own && i == m->ranks->number) own = larmor_array_create(m->maps->dev, m->maps->dtype, shape, &lags);
-    own = lmr_lags_sum(m->ranks, &m->points, &psf, m->n, half * m->n[2] + first + from, count, i, own, lags);
+    own = lmr_lags_sum(m->ranks, &m->points, &psf, m->n, &part, own, lags);
     if (!own && lags) own = fold_in(m, from, count, half, support_voxels, lags);
     return own;
 }

@@ -30,12 +30,25 @@ larmor_status lmr_lags_edges(larmor_device *dev, const int64_t lags[3], larmor_a
     return larmor_fill(first, 0);
 }
 
+int lmr_lags_next(int ranks, int64_t lags, lmr_lag_piece *piece)
+{
+    for (; piece->rank < ranks; piece->rank++, piece->number = 0) {
+        int64_t start;
+        const int64_t share = lmr_slab_share(lags, ranks, piece->rank, &start);
+        if (!share || piece->number == lmr_slab_pieces(share)) continue;
+        piece->count = lmr_slab_share(share, lmr_slab_pieces(share), piece->number++, &piece->from);
+        piece->first = start + piece->from;
+        return 1;
+    }
+    return 0;
+}
+
 /* Of this rank's points. */
 static larmor_status lags_of(const lmr_lag_points *p, const larmor_nufft_opts *psf, const int64_t modes[3],
-                             int64_t first, int64_t count, larmor_array *lags)
+                             const lmr_lag_piece *piece, larmor_array *lags)
 {
     const larmor_device *dev = lags->dev;
-    const int64_t centre = first - modes[2] + count / 2;
+    const int64_t count = piece->count, centre = piece->first - modes[2] + count / 2;
     const double stretch[3] = {2, 2, (double)count / (double)modes[2]};
     larmor_nufft_opts opts = *psf;
     if (!p->box.count) return larmor_zero(lags);
@@ -53,15 +66,14 @@ static larmor_status lags_of(const lmr_lag_points *p, const larmor_nufft_opts *p
 }
 
 larmor_status lmr_lags_sum(larmor_ranks *ranks, const lmr_lag_points *p, const larmor_nufft_opts *psf,
-                           const int64_t modes[3], int64_t first, int64_t count, int to, larmor_status own,
-                           larmor_array *lags)
+                           const int64_t modes[3], const lmr_lag_piece *piece, larmor_status own, larmor_array *lags)
 {
-    const larmor_shape shape = LARMOR_SHAPE(psf->modes[0], psf->modes[1], count);
+    const larmor_shape shape = LARMOR_SHAPE(psf->modes[0], psf->modes[1], piece->count);
     LMR_OWNED(larmor_array) *part = NULL;
     if (!own && lags) part = larmor_array_ref(lags);
     if (!own && !lags) own = larmor_array_create(p->values->dev, p->values->dtype, shape, &part);
-    if (!own) own = lags_of(p, psf, modes, first, count, part);
+    if (!own) own = lags_of(p, psf, modes, piece, part);
     own = lmr_ranks_agree(ranks, own, NULL, NULL);
-    if (!own) own = lmr_ranks_sum(ranks, to, part);
+    if (!own) own = lmr_ranks_sum(ranks, piece->rank, part);
     return own;
 }

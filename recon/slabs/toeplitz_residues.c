@@ -226,27 +226,22 @@ static larmor_status fold_lags(const residues *n, const making *m, int64_t first
 }
 
 /* A piece of the lags, from the points of all. */
-static larmor_status add_piece(const residues *n, const making *m, const larmor_nufft_opts *psf, int i, int piece)
+static larmor_status add_piece(const residues *n, const making *m, const larmor_nufft_opts *psf,
+                               const lmr_lag_piece *piece)
 {
-    int64_t start, from;
-    const int64_t share = lmr_slab_share(2 * n->s.modes[2], n->s.ranks, i, &start);
-    const int64_t count = lmr_slab_share(share, lmr_slab_pieces(share), piece, &from);
-    const larmor_shape shape = LARMOR_SHAPE(psf->modes[0], psf->modes[1], count);
+    const larmor_shape shape = LARMOR_SHAPE(psf->modes[0], psf->modes[1], piece->count);
     LMR_OWNED(larmor_array) *lags = NULL;
     larmor_status own = larmor_array_create(n->dev, LARMOR_C128, shape, &lags);
-    own = lmr_lags_sum(n->ranks, &m->points, psf, n->s.modes, start + from, count, i, own, lags);
+    own = lmr_lags_sum(n->ranks, &m->points, psf, n->s.modes, piece, own, lags);
     LMR_TRY(lmr_ranks_agree(n->ranks, own, NULL, NULL));
-    LMR_TRY(lmr_ranks_spread(n->ranks, i, lags));
-    return fold_lags(n, m, start + from, lags);
+    LMR_TRY(lmr_ranks_spread(n->ranks, piece->rank, lags));
+    return fold_lags(n, m, piece->first, lags);
 }
 
 static larmor_status add_pieces(const residues *n, const making *m, const larmor_nufft_opts *psf)
 {
-    for (int i = 0; i < n->s.ranks; i++) {
-        const int64_t share = lmr_slab_share(2 * n->s.modes[2], n->s.ranks, i, NULL);
-        const int pieces = share ? lmr_slab_pieces(share) : 0;
-        for (int k = 0; k < pieces; k++) LMR_TRY(lmr_ranks_agree(n->ranks, add_piece(n, m, psf, i, k), NULL, NULL));
-    }
+    for (lmr_lag_piece piece = {0}; lmr_lags_next(n->s.ranks, 2 * n->s.modes[2], &piece);)
+        LMR_TRY(lmr_ranks_agree(n->ranks, add_piece(n, m, psf, &piece), NULL, NULL));
     return LARMOR_OK;
 }
 

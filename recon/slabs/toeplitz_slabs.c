@@ -172,26 +172,15 @@ static larmor_status apply(void *self, const larmor_array *x, larmor_array *y)
 
 /* ---- the point spread function ---- */
 
-/* A piece of rank i's slab of lags: `own`'s, or of the rank that has it. */
-static larmor_status gather_piece(larmor_ranks *ranks, const lmr_lag_points *p, const larmor_nufft_opts *psf,
-                                  const int64_t modes[3], int i, int piece, larmor_array *own)
-{
-    int64_t first, from;
-    const int64_t all = lmr_slab_share(2 * modes[2], ranks->count, i, &first);
-    const int64_t count = lmr_slab_share(all, lmr_slab_pieces(all), piece, &from);
-    LMR_OWNED(larmor_array) *lags = NULL;
-    const larmor_status st = i == ranks->number ? larmor_array_slice(own, from, count, &lags) : LARMOR_OK;
-    return lmr_lags_sum(ranks, p, psf, modes, first + from, count, i, st, lags);
-}
-
 /* own [2 n0, 2 n1, own lags] <- the lags of this rank's slab, from the points of all. */
 static larmor_status gather_lags(larmor_ranks *ranks, const lmr_lag_points *p, const larmor_nufft_opts *psf,
                                  const int64_t modes[3], larmor_array *own)
 {
-    for (int i = 0; i < ranks->count; i++) {
-        const int64_t count = lmr_slab_share(2 * modes[2], ranks->count, i, NULL);
-        const int pieces = count ? lmr_slab_pieces(count) : 0;
-        for (int k = 0; k < pieces; k++) LMR_TRY(gather_piece(ranks, p, psf, modes, i, k, own));
+    for (lmr_lag_piece piece = {0}; lmr_lags_next(ranks->count, 2 * modes[2], &piece);) {
+        LMR_OWNED(larmor_array) *lags = NULL;
+        larmor_status st = LARMOR_OK;
+        if (piece.rank == ranks->number) st = larmor_array_slice(own, piece.from, piece.count, &lags);
+        LMR_TRY(lmr_lags_sum(ranks, p, psf, modes, &piece, st, lags));
     }
     return LARMOR_OK;
 }

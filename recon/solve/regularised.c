@@ -74,7 +74,8 @@ static larmor_status resume(void *user, const larmor_solver_state *state, int *r
     return u->resume(u->user, state, resumed);
 }
 
-void lmr_regularised_watch(lmr_regularised *u, larmor_solve_opts *o)
+/* o's monitor sees images; the state is that of z. */
+static void watch_images(lmr_regularised *u, larmor_solve_opts *o)
 {
     if (!u->E) return;
     u->monitor = o->monitor;
@@ -174,7 +175,7 @@ larmor_status lmr_regularised_settings(larmor_op *A, larmor_solve_opts *o, lmr_r
     if (largest == 0 && o->penalty == 0) LMR_TRY(larmor_opnorm(A, 6, &largest));
     if (o->penalty == 0) o->penalty = LMR_REGULARISER_PENALTY * largest;
     o->largest = largest;
-    lmr_regularised_watch(u, o);
+    watch_images(u, o);
     u->circulant = o->circulant;
     u->lambda = o->lambda;
     return is_block ? lmr_block_create(u->circulant, u->r->penalty.K, &u->block) : LARMOR_OK;

@@ -35,7 +35,5 @@ void lmr_regularised_free(lmr_regularised *u);
 larmor_status lmr_regularised_settings(larmor_op *A, larmor_solve_opts *o, lmr_regularised *u);
 /* An lmr_admm_inverse that fits z; of an lmr_regularised with a circulant. */
 larmor_status lmr_regularised_inverse(const void *regularised, double penalty, larmor_op **M);
-/* Have o's monitor see images; the state is that of z. */
-void lmr_regularised_watch(lmr_regularised *u, larmor_solve_opts *o);
 /* x <- E z after a run that ended with st; returns st, or what went wrong. */
 larmor_status lmr_regularised_image(lmr_regularised *u, larmor_status st);

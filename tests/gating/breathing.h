@@ -63,7 +63,7 @@ static inline seen watch(const subject *u)
         assert_ok(larmor_phantom_change(still, &state, &now));
         assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(u->ndim, 1, 1), LARMOR_F64, at, &traj));
         assert_ok(larmor_phantom_kspace(now, traj, SUBJECT_COILS, LARMOR_C64, &k));
-        assert_ok(larmor_array_download(k, LARMOR_C64, (void *)&one));
+        assert_ok(larmor_array_download(k, LARMOR_C64, &one));
         for (int c = 0; c < SUBJECT_COILS; c++) {
             host[2 * (c * n + i)] = one[2 * c];
             host[2 * (c * n + i) + 1] = one[2 * c + 1];

@@ -233,7 +233,7 @@ TEST(a_repeatable_device_gives_the_same_bits_in_every_run)
     larmor_device *const usual = dev;
     if (is_processor()) assert_ok(larmor_device_open("cpu:2", &dev)); /* also where the usual one has one thread */
     larmor_array *all = make_points(3, (int64_t[]){20, 18, 16}, POINTS_IN_ALL, &seed), *k;
-    OWN_MEMORY(double, *at, larmor_array_download(all, LARMOR_F64, (void *)&at));
+    OWN_MEMORY(double, *at, larmor_array_download(all, LARMOR_F64, &at));
     for (int64_t i = 0; i < 3 * POINTS_IN_ALL; i++) /* a part of them in a few cells, as where spokes cross */
         if (i / 3 % IN_THE_CENTRE == 0) at[i] *= 0.02;
     assert_ok(larmor_array_upload(dev, larmor_array_dtype(all), larmor_array_shape(all), LARMOR_F64, at, &k));

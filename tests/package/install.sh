@@ -43,10 +43,10 @@ for part in $(sed -n 's/^include("\(.*\)")$/\1/p' "$prefix/share/larmor/julia/La
     [ -s "$prefix/share/larmor/julia/Larmor/src/$part" ] || fail "Julia's package lacks $part"
 done
 if command -v octave-cli >/dev/null && command -v mkoctfile >/dev/null && [ -z "$CFLAGS" ]; then
-    mkdir "$work/gateway"
-    octave-cli --no-init-file --no-history --path "$prefix/share/larmor/matlab:$work/gateway" --eval \
-        "build('$prefix/$LIBDIR', '$work/gateway'); disp(larmor.version())" >"$work/octave" 2>&1 ||
-        { cat "$work/octave" >&2; fail "build.m of the installation does not work"; }
+    cp -R "$prefix/share/larmor/matlab" "$work/gateway"
+    octave-cli --no-init-file --no-history --path "$work/gateway" --eval \
+        "build('$prefix/$LIBDIR'); disp(larmor.version())" >"$work/octave" 2>&1 ||
+        { cat "$work/octave" >&2; fail "build.m of a copy of the installation's folder does not work"; }
     [ "$(tail -n 1 "$work/octave")" = "$("$prefix/bin/larmor" version | sed -n '1s/[^0-9]*\([0-9.]*\).*/\1/p')" ] ||
         fail "larmor.version() gives $(cat "$work/octave")"
 fi

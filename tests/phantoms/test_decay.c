@@ -12,7 +12,7 @@ static float complex *samples_of(const larmor_simulation_opts *opts, larmor_arra
     float complex *host;
     OWN(larmor_simulation, *s, larmor_simulation_create(dev, opts, &s));
     OWN(larmor_array, *kspace, larmor_simulation_samples(s, 0, 0, 0, &kspace, traj));
-    assert_ok(larmor_array_download(kspace, LARMOR_C64, (void *)&host));
+    assert_ok(larmor_array_download(kspace, LARMOR_C64, &host));
     return host;
 }
 
@@ -29,7 +29,7 @@ static float complex *expected_of(const larmor_array *traj, double ms, const lar
     OWN(larmor_phantom, *object, larmor_phantom_of_tissues((int)shape.dim[0], density, &object));
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(shape.dim[1]), LARMOR_F64, seconds, &times));
     assert_ok(larmor_phantom_kspace_off_resonance(object, traj, field, times, 2, LARMOR_C64, &kspace));
-    assert_ok(larmor_array_download(kspace, LARMOR_C64, (void *)&host));
+    assert_ok(larmor_array_download(kspace, LARMOR_C64, &host));
     return host;
 }
 

@@ -15,7 +15,7 @@ static float complex *samples_of(larmor_simulation *s, int slice, int repetition
     OWNED(larmor_array) *kspace, *points;
     float complex *host;
     assert_ok(larmor_simulation_samples(s, slice, repetition, contrast, &kspace, &points));
-    assert_ok(larmor_array_download(kspace, LARMOR_C64, (void *)&host));
+    assert_ok(larmor_array_download(kspace, LARMOR_C64, &host));
     *count = larmor_array_count(kspace);
     if (traj) assert_ok(larmor_array_download(points, LARMOR_F64, traj));
     return host;
@@ -174,7 +174,7 @@ TEST(late_gradients_move_the_samples_and_not_the_stored_trajectory)
     assert_ok(larmor_traj_delay(traj, late.delay, NULL, &moved));
     OWN(larmor_phantom, *phantom, larmor_phantom_create("shepp-logan", 2, &phantom));
     assert_ok(larmor_phantom_kspace(phantom, moved, 0, LARMOR_C64, &expected));
-    assert_ok(larmor_array_download(expected, LARMOR_C64, (void *)&y));
+    assert_ok(larmor_array_download(expected, LARMOR_C64, &y));
     assert_memory_equal(x, y, (size_t)count * sizeof *x);
 }
 
@@ -195,7 +195,7 @@ TEST(echo_planar_lines_differ_by_a_phase_and_a_shift)
     const int64_t n = larmor_array_shape(traj).dim[1];
     assert_int_equal(n, 24);
     OWN_MEMORY(double, *k, larmor_array_download(traj, LARMOR_F64, &k));
-    OWN_MEMORY(float complex, *x, larmor_array_download(kspace, LARMOR_C64, (void *)&x));
+    OWN_MEMORY(float complex, *x, larmor_array_download(kspace, LARMOR_C64, &x));
     for (int64_t j = 0; j < LINES; j++) {
         const int backward = j % (LINES / SHOTS) == 1;
         assert_true(k[2 * n * j + 1] == (double)(line[j] - LINES / 2));
@@ -207,7 +207,7 @@ TEST(echo_planar_lines_differ_by_a_phase_and_a_shift)
     assert_ok(larmor_array_upload(dev, LARMOR_F64, larmor_array_shape(traj), LARMOR_F64, k, &moved));
     OWN(larmor_phantom, *phantom, larmor_phantom_create("shepp-logan", 2, &phantom));
     assert_ok(larmor_phantom_kspace(phantom, moved, 0, LARMOR_C64, &expected));
-    OWN_MEMORY(float complex, *y, larmor_array_download(expected, LARMOR_C64, (void *)&y));
+    OWN_MEMORY(float complex, *y, larmor_array_download(expected, LARMOR_C64, &y));
     for (int64_t i = 0; i < n * LINES; i++) {
         const int64_t j = i / n;
         const double angle = (j % (LINES / SHOTS) == 1 ? -.5 : .5) * (0.6 + (j >= LINES / SHOTS ? 0.2 : 0));
@@ -249,7 +249,7 @@ IN_FOLDER(the_file_has_the_samples_of_each_image_and_its_trajectory)
         assert_ok(larmor_raw_grid(raw, 0, NULL, &grid));
         OWN(larmor_samples, samples, larmor_raw_samples(raw, g, &grid, 0, dev, &samples));
         assert_int_equal(larmor_array_count(samples.kspace), count);
-        OWN_MEMORY(float complex, *y, larmor_array_download(samples.kspace, LARMOR_C64, (void *)&y));
+        OWN_MEMORY(float complex, *y, larmor_array_download(samples.kspace, LARMOR_C64, &y));
         assert_ok(larmor_array_download(samples.traj, LARMOR_F64, &points));
         assert_memory_equal(x, y, (size_t)count * sizeof *x);
         for (int64_t i = 0; i < larmor_array_count(samples.traj); i++) assert_at_most(fabs(k[i] - points[i]), 1e-5);
@@ -377,9 +377,9 @@ TEST(images_that_are_alike_are_one_array_and_others_follow_the_object)
             assert_int_equal(images[i].meta.slice, i / 3);
             assert_int_equal(images[i].meta.repetition, i % 3);
             assert_true(larmor_shape_equal(larmor_array_shape(images[i].data), LARMOR_SHAPE(16, 12)));
-            assert_ok(larmor_array_download(images[i].data, LARMOR_C64, (void *)&x));
-            assert_ok(larmor_array_download(images[i % 3].data, LARMOR_C64, (void *)&first));
-            assert_ok(larmor_array_download(images[i - i % 3].data, LARMOR_C64, (void *)&still));
+            assert_ok(larmor_array_download(images[i].data, LARMOR_C64, &x));
+            assert_ok(larmor_array_download(images[i % 3].data, LARMOR_C64, &first));
+            assert_ok(larmor_array_download(images[i - i % 3].data, LARMOR_C64, &still));
             for (int v = 0; v < 16 * 12; v++) motion += cabsf(x[v] - still[v]);
             assert_int_equal(motion > 0, moves && i % 3 > 0);
             for (int v = 0; v < 16 * 12; v++) difference += cabsf(x[v] - (i < 3 ? 1 : 0.75f) * first[v]);
@@ -405,9 +405,9 @@ TEST(maps_and_field_are_those_of_the_phantom)
     assert_ok(larmor_simulation_maps(s, larger, &wide, &meta));
     assert_true(meta.fov_mm[0] == 512 && meta.fov_mm[1] == 192);
     assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C64, LARMOR_SHAPE(16, 12), NULL, 3, &expected));
-    OWN_MEMORY(float complex, *x, larmor_array_download(maps, LARMOR_C64, (void *)&x));
-    OWN_MEMORY(float complex, *w, larmor_array_download(wide, LARMOR_C64, (void *)&w));
-    OWN_MEMORY(float complex, *y, larmor_array_download(expected, LARMOR_C64, (void *)&y));
+    OWN_MEMORY(float complex, *x, larmor_array_download(maps, LARMOR_C64, &x));
+    OWN_MEMORY(float complex, *w, larmor_array_download(wide, LARMOR_C64, &w));
+    OWN_MEMORY(float complex, *y, larmor_array_download(expected, LARMOR_C64, &y));
     for (int i = 0; i < 3 * 16 * 12; i++) {
         const float complex in_the_middle = w[i % 16 + 8 + 32 * (i / 16)];
         assert_true(x[i] == (i < 2 * 16 * 12 ? y[i] : 0));

@@ -152,7 +152,7 @@ static scan jittered_lines(int lines, double jitter)
     scan s = lines_scan(&(larmor_traj_opts){.matrix = {SIDE, SIDE}}, &none, 0);
     larmor_readouts *r = &s.image[0];
     uint32_t state = 1;
-    OWN_MEMORY(double, *points, larmor_array_download(r->traj, LARMOR_F64, (void *)&points));
+    OWN_MEMORY(double, *points, larmor_array_download(r->traj, LARMOR_F64, &points));
     LMR_FREE(r->traj, r->kspace);
     for (int i = 0; i < 2 * SIDE * SIDE; i++) {
         state = state * 1664525U + 1013904223U;

@@ -217,6 +217,23 @@ TEST(the_noise_of_lines_that_leave_others_out_is_that_by_which_they_predict_each
     }
 }
 
+/* The second takes its weight of the first. */
+TEST(images_that_share_a_weight_share_the_noise_of_their_lines)
+{
+    const scene c = {"cartesian", "shepp-logan", {.acceleration = {2, 1}}, 1e-5, NULL, 0};
+    OWNED(scan) s = scan_of_scene(&c, 0);
+    scan two = s;
+    larmor_recon_result first, second;
+    two.arrays.images = 2;
+    two.image[1] = s.image[0];
+    two.image[1].meta.repetition = 1;
+    OWNED(larmor_recon) *recon = run_of(&two, &KNOWN(.maps = s.maps, .method = "tv"), &first);
+    assert_ok(larmor_recon_run(recon, 1, &second));
+    assert_int_equal(first.report.lambda_from, LARMOR_LAMBDA_FROM_DATA);
+    assert_int_equal(second.report.lambda_from, LARMOR_LAMBDA_FROM_SCAN);
+    assert_at_most(fabs(second.report.noise / first.report.noise - 1), 1e-6);
+}
+
 /* All lines but that at k. */
 static scan scan_without_line(int k)
 {
@@ -393,7 +410,7 @@ static void add_object_of_one_coil(scan *s, double height, double width, double 
     const int64_t samples = larmor_array_count(s->image[0].traj) / 2;
     HEAP float *y = host_of(kspace);
     HEAP double *k = NULL;
-    assert_ok(larmor_array_download(s->image[0].traj, LARMOR_F64, (void *)&k));
+    assert_ok(larmor_array_download(s->image[0].traj, LARMOR_F64, &k));
     for (int64_t i = 0; i < samples; i++) {
         const double kx = k[2 * i], ky = k[2 * i + 1], phase = -2 * M_PI * at * (kx + ky);
         const double size = height * 2 * M_PI * width * width * exp(-2 * pow(M_PI * width, 2) * (kx * kx + ky * ky));

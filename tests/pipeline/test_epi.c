@@ -58,7 +58,7 @@ static float complex *image_by(const stored *s, int series, larmor_recon_opts op
     OWN(larmor_recon, *recon, larmor_recon_create(s->source, dev, &opts, &recon));
     OWN(larmor_recon_result, result, larmor_recon_run(recon, series, &result));
     assert_int_equal(result.count, 1);
-    assert_ok(larmor_array_download(result.image[0].data, LARMOR_C64, (void *)&image));
+    assert_ok(larmor_array_download(result.image[0].data, LARMOR_C64, &image));
     return image;
 }
 
@@ -72,7 +72,7 @@ static double ghost_of(const float complex *image, const larmor_array *truth, in
 {
     double complex along = 0, apart = 0;
     double power = 0;
-    OWN_MEMORY(float complex, *t, larmor_array_download(truth, LARMOR_C64, (void *)&t));
+    OWN_MEMORY(float complex, *t, larmor_array_download(truth, LARMOR_C64, &t));
     for (int i = 0; i < MATRIX * MATRIX; i++) {
         along += conj((double complex)t[i]) * (double complex)image[i];
         power += cabs((double complex)t[i]) * cabs((double complex)t[i]);
@@ -207,7 +207,7 @@ static double error_of(const float complex *image, const larmor_array *truth)
 {
     double complex along = 0;
     double power = 0, of_truth = 0;
-    OWN_MEMORY(float complex, *t, larmor_array_download(truth, LARMOR_C64, (void *)&t));
+    OWN_MEMORY(float complex, *t, larmor_array_download(truth, LARMOR_C64, &t));
     for (int i = 0; i < MATRIX * MATRIX; i++) {
         along += conj((double complex)image[i]) * (double complex)t[i];
         power += cabs((double complex)image[i]) * cabs((double complex)image[i]);
@@ -336,7 +336,7 @@ static stored stored_readouts(const readout *list, int count, int coils)
     OWN(larmor_phantom, *phantom, larmor_phantom_create("texture", 2, &phantom));
     assert_ok(larmor_phantom_kspace(phantom, traj, coils, LARMOR_C64, &kspace));
     assert_ok(larmor_phantom_bandlimited(phantom, dev, LARMOR_C64, LARMOR_SHAPE(MATRIX, MATRIX), &s.truth));
-    OWN_MEMORY(float complex, *y, larmor_array_download(kspace, LARMOR_C64, (void *)&y));
+    OWN_MEMORY(float complex, *y, larmor_array_download(kspace, LARMOR_C64, &y));
     assert_non_null(mkdtemp(s.folder));
     snprintf(s.path, sizeof s.path, "%s/scan.h5", s.folder);
     larmor_output *out = MADE(larmor_output, larmor_output_open(s.path, 1, &made));
@@ -491,8 +491,8 @@ static double error_of_magnitudes(float complex *image, const stored *s)
     OWNED(larmor_array) *maps, *truth;
     assert_ok(
         larmor_phantom_coils_around(NULL, dev, LARMOR_C64, LARMOR_SHAPE(MATRIX, MATRIX), NULL, RECEIVERS, &maps));
-    OWN_MEMORY(float complex, *m, larmor_array_download(maps, LARMOR_C64, (void *)&m));
-    OWN_MEMORY(float complex, *t, larmor_array_download(s->truth, LARMOR_C64, (void *)&t));
+    OWN_MEMORY(float complex, *m, larmor_array_download(maps, LARMOR_C64, &m));
+    OWN_MEMORY(float complex, *t, larmor_array_download(s->truth, LARMOR_C64, &t));
     for (int i = 0; i < MATRIX * MATRIX; i++) {
         double power = 0;
         for (int c = 0; c < RECEIVERS; c++) power += pow(cabs((double complex)m[i + MATRIX * MATRIX * c]), 2);

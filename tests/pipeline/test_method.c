@@ -196,7 +196,7 @@ static scan scan_of_two(double part, double away)
     scan s = scan_of(COILS, 2, SIGMA);
     larmor_readouts *second = &s.image[1];
     HEAP double *k = NULL;
-    assert_ok(larmor_array_download(second->traj, LARMOR_F64, (void *)&k));
+    assert_ok(larmor_array_download(second->traj, LARMOR_F64, &k));
     for (int i = 0; i < POINTS; i++) k[2 * i] -= away;
     const larmor_shape shape = larmor_array_shape(second->traj);
     OWN(larmor_array, *moved, larmor_array_upload(dev, LARMOR_F64, shape, LARMOR_F64, k, &moved));

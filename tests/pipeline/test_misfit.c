@@ -525,7 +525,7 @@ static void describe_noise(const scan *s, int of_signal, double part, char line[
     OWNED(larmor_array) *noise, *white;
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(MANY, COILS), &noise));
     assert_ok(larmor_noise_fill(noise, SIGMA, 9));
-    assert_ok(larmor_array_download(noise, LARMOR_C64, (void *)&x));
+    assert_ok(larmor_array_download(noise, LARMOR_C64, &x));
     for (int i = 0; i < 2 * MANY; i++) x[2 * MANY + i] *= (float)part;
     for (int c = 0; c < COILS; c++)
         for (int i = 0; i < 2 * of_signal; i++) x[2 * MANY * c + i] = 10 * signal[2 * SAMPLES * SPOKES * c + i];

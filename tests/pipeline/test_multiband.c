@@ -1,6 +1,8 @@
 /* physics/multiband.c: slices that are excited together, as volumes. SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
 
+#include "pipeline/maps.h"
+#include "schedule/state.h"
 #include "tests/pipeline/slice.h"
 
 enum { N = 32, BANDS = 3, COILS = 6 };
@@ -415,6 +417,29 @@ TEST(maps_of_each_slice_are_by_the_rules_of_other_scans)
     store(&s, 1e-4, (alone){0, "golden", 1, LARMOR_ACQ_CALIBRATION, 0}, all);
     const double by_hand = error_by_maps(&s, all, "separable2D", NULL, "espirit", &info);
     assert_at_most(by_hand, 1.3 * by_truth);
+}
+
+static int64_t bytes_of_maps(const larmor_recon *recon, const char *method, int64_t slices, int apart)
+{
+    larmor_grid grid = recon->facts.grid[0];
+    const larmor_problem p = {
+        .image = LARMOR_SHAPE(N, N, slices), .samples = 4096, .coils = COILS, .dtype = LARMOR_C64};
+    int64_t bytes;
+    grid.apart[2] = apart;
+    assert_ok(lmr_maps_bytes(&recon->job, lmr_maps_method_of(method), &grid, &p, &bytes));
+    return bytes;
+}
+
+TEST(maps_of_one_slice_at_a_time_take_what_one_slice_takes)
+{
+    static const char *const method[] = {"walsh", "espirit", "nlinv"};
+    OWNED(scene) s = scene_of("golden", 90, 0);
+    OWN(larmor_recon, *recon, larmor_recon_create(s.inner, dev, &OPTS(.method = "cg"), &recon));
+    for (int i = 0; i < 3; i++) {
+        const int64_t one = bytes_of_maps(recon, method[i], 1, 1);
+        assert_int_equal(bytes_of_maps(recon, method[i], 8, 1), one);
+        assert_true(bytes_of_maps(recon, method[i], 8, 0) > one);
+    }
 }
 
 TEST(without_a_scan_at_a_slices_place_maps_come_from_the_data)

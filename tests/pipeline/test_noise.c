@@ -141,8 +141,8 @@ static double *ratios_of(const larmor_array *maps, const larmor_array *noise)
     const int64_t voxels = N * N;
     HEAP cplx *m = NULL, *n = NULL;
     double *ratio = calloc((size_t)voxels, sizeof *ratio);
-    assert_ok(larmor_array_download(maps, LARMOR_C128, (void *)&m));
-    assert_ok(larmor_array_download(noise, LARMOR_C128, (void *)&n));
+    assert_ok(larmor_array_download(maps, LARMOR_C128, &m));
+    assert_ok(larmor_array_download(noise, LARMOR_C128, &n));
     for (int64_t v = 0; v < voxels; v++) {
         double energy = 0, sum = 0;
         for (int c = 0; c < COILS; c++) energy += pow(cabs(m[v + voxels * c]), 2);

@@ -26,35 +26,10 @@ typedef struct shy {
     atomic_int fails;
 } shy;
 
-static larmor_raw_info describe(void *self)
-{
-    return larmor_source_describe(((shy *)self)->inner);
-}
-
-static larmor_status encoding_of(void *self, int encoding, larmor_encoding *out)
-{
-    return lmr_source_encoding(((shy *)self)->inner, encoding, out);
-}
-
-static larmor_status group_of(void *self, int i, larmor_group *out)
-{
-    return lmr_source_group(((shy *)self)->inner, i, out);
-}
-
 static larmor_status samples_of(void *self, int i, const larmor_grid *grid, int calibration, larmor_device *on,
                                 larmor_samples *out)
 {
     return lmr_source_samples(((shy *)self)->inner, i, grid, calibration, CHANNELS, on, out);
-}
-
-static larmor_status meta_of(void *self, int i, larmor_image_meta *meta)
-{
-    return lmr_source_meta(((shy *)self)->inner, i, meta);
-}
-
-static larmor_status stamps_of(void *self, int i, larmor_stamp *stamps)
-{
-    return lmr_source_stamps(((shy *)self)->inner, i, stamps);
 }
 
 /* What it computes is of its own samples, whatever the ranks sum. */
@@ -69,13 +44,7 @@ static larmor_status readouts_of(void *self, int i, const int64_t *readout, int6
     return st || !out->kspace ? st : larmor_nrm2(out->kspace, &size);
 }
 
-static const larmor_source_impl impl = {.describe = describe,
-                                        .encoding = encoding_of,
-                                        .group = group_of,
-                                        .samples = samples_of,
-                                        .meta = meta_of,
-                                        .stamps = stamps_of,
-                                        .readouts = readouts_of};
+static const larmor_source_impl impl = {.samples = samples_of, .readouts = readouts_of};
 
 /* ---- the scan ---- */
 
@@ -100,7 +69,7 @@ static void make_volume(volume *v)
         r->meta.repetition = i;
     }
     assert_ok(larmor_source_of_arrays(&arrays, &v->shy.inner));
-    assert_ok(larmor_source_create("shy", &impl, &v->shy, &v->source));
+    assert_ok(lmr_source_create_before(&v->shy.inner, &impl, &v->shy, &v->source));
 }
 
 static void end_volume(volume *v)
@@ -240,9 +209,9 @@ TEST(the_image_of_devices_that_hold_slabs_is_that_of_one_that_holds_all)
             assert_at_most(apart_by(values, whole[0]), 1e-5);
             if (second) assert_at_most(apart_by(second, whole[1]), 1e-5);
             assert_non_null(strstr(h.lines, "slabs: the volume does not fit into one device"));
-            const char *source = strstr(h.lines, "shy: ");
+            const char *source = strstr(h.lines, "arrays: ");
             assert_non_null(source);
-            assert_null(strstr(source + 1, "shy: ")); /* each line once */
+            assert_null(strstr(source + 1, "arrays: ")); /* each line once */
             if (round) assert_at_most(apart_by(values, first), is_cpu() ? 0 : 1e-5);
             larmor_recon_free(recon);
             if (round)
@@ -328,7 +297,7 @@ TEST(what_is_not_for_slabs_and_what_does_not_fit_either_is_refused_in_a_line)
     assert_refused(try_on(two, &v, VOLUME_OPTS(.memory = memory, .weighted = 1), &h, &recon), LARMOR_ERR_MEMORY,
                    "in slabs, as samples are weighted by density.");
     no_readouts.readouts = NULL;
-    assert_ok(larmor_source_create("shy", &no_readouts, &v.shy, &v.source));
+    assert_ok(lmr_source_create_before(&v.shy.inner, &no_readouts, &v.shy, &v.source));
     assert_refused(try_on(two, &v, VOLUME_OPTS(.memory = memory), &h, &recon), LARMOR_ERR_MEMORY,
                    "in slabs, as the source gives no single readouts.");
     larmor_source_free(v.source);

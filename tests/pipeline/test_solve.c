@@ -236,7 +236,7 @@ static scan scan_of_blobs(double sigma)
     scan s = {.arrays = {.matrix = {MATRIX, MATRIX}, .trajectory = "cartesian", .images = 1}};
     HEAP double *k = NULL;
     assert_ok(larmor_traj_create(dev, "cartesian", &second, &s.image[0].traj));
-    assert_ok(larmor_array_download(s.image[0].traj, LARMOR_F64, (void *)&k));
+    assert_ok(larmor_array_download(s.image[0].traj, LARMOR_F64, &k));
     const larmor_shape shape = larmor_array_shape(s.image[0].traj);
     const int64_t samples = shape.dim[1] * shape.dim[2];
     HEAP float complex *y = calloc((size_t)(samples * RING), sizeof *y);
@@ -275,7 +275,7 @@ static double error_of_blobs(const scan *s, const larmor_recon_opts *opts, doubl
     OWNED(larmor_recon_result) result = result_of(s, opts);
     HEAP float complex *x = NULL;
     double wrong = 0, all = 0;
-    assert_ok(larmor_array_download(result.image[0].data, LARMOR_C64, (void *)&x));
+    assert_ok(larmor_array_download(result.image[0].data, LARMOR_C64, &x));
     for (int64_t i = 0; i < MATRIX * MATRIX; i++) {
         const double want = blobs_at(i);
         wrong += pow(cabs(x[i]) - want, 2);

@@ -258,21 +258,6 @@ typedef struct counted {
     int read;
 } counted;
 
-static larmor_raw_info inner_describe(void *self)
-{
-    return larmor_source_describe(((counted *)self)->inner);
-}
-
-static larmor_status inner_encoding(void *self, int encoding, larmor_encoding *out)
-{
-    return lmr_source_encoding(((counted *)self)->inner, encoding, out);
-}
-
-static larmor_status inner_group(void *self, int group, larmor_group *out)
-{
-    return lmr_source_group(((counted *)self)->inner, group, out);
-}
-
 static larmor_status inner_samples(void *self, int group, const larmor_grid *grid, int calibration, larmor_device *on,
                                    larmor_samples *out)
 {
@@ -281,22 +266,13 @@ static larmor_status inner_samples(void *self, int group, const larmor_grid *gri
     return lmr_source_samples(c->inner, group, grid, calibration, COILS, on, out);
 }
 
-static larmor_status inner_meta(void *self, int group, larmor_image_meta *meta)
-{
-    return lmr_source_meta(((counted *)self)->inner, group, meta);
-}
-
 /* How often all images of a scan are read. */
 static int reads_of(const scan *s, const larmor_recon_opts *opts, larmor_recon_result *result)
 {
-    const larmor_source_impl impl = {.describe = inner_describe,
-                                     .encoding = inner_encoding,
-                                     .group = inner_group,
-                                     .samples = inner_samples,
-                                     .meta = inner_meta};
+    static const larmor_source_impl impl = {.samples = inner_samples};
     counted c = {.read = 0};
     assert_ok(larmor_source_of_arrays(&s->arrays, &c.inner));
-    OWN(larmor_source, *source, larmor_source_create("counted", &impl, &c, &source));
+    OWN(larmor_source, *source, lmr_source_create_before(&c.inner, &impl, &c, &source));
     OWN(larmor_recon, *recon, larmor_recon_create(source, dev, opts, &recon));
     for (int i = 0; i < s->arrays.images; i++) {
         if (i) larmor_recon_result_free(result);

@@ -65,6 +65,11 @@ int64_t peak_since_begin(void)
     return (int64_t)(atomic_load(&peak) - before);
 }
 
+int64_t held_since_begin(void)
+{
+    return (int64_t)(atomic_load(&held) - before);
+}
+
 void expect_estimate(const char *what, int64_t estimate, int64_t result, double factor)
 {
     const int64_t really = peak_since_begin() - result;

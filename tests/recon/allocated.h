@@ -13,6 +13,9 @@ void begin(void);
 /* Bytes of the peak beyond what was held when it began. */
 int64_t peak_since_begin(void);
 
+/* Bytes that are held now beyond those. */
+int64_t held_since_begin(void);
+
 /* The peak since begin is at most the estimate, and the estimate at most `factor` times the peak. result: bytes that
  * the estimate leaves out. */
 void expect_estimate(const char *what, int64_t estimate, int64_t result, double factor);

@@ -1,4 +1,7 @@
 /* What operators say of their bytes, against what is really allocated. SPDX-License-Identifier: Apache-2.0 */
+#include <pthread.h>
+
+#include "core/ranks/ranks.h"
 #include "tests/recon/allocated.h"
 #include "tests/recon/memory_scan.h"
 
@@ -222,5 +225,115 @@ TEST(a_stack_of_planes_takes_no_more_than_estimated)
             assert_ok(larmor_op_forward(A, x, y));
             expect_estimate(cases[c].name, estimate + vectors, 0, 2.5);
         }
+    }
+}
+
+/* ---- slabs ---- */
+
+enum { MOST_RANKS = 5, PLANES = 26 };
+
+/* A thread that is a rank, with its samples and its maps' planes, on a device of its own. */
+typedef struct member {
+    larmor_ranks *ranks;
+    larmor_device *dev;
+    larmor_sense_opts opts;
+    larmor_array *traj, *weights, *maps, *x, *z;
+    larmor_op *A;
+    larmor_circulant *C;
+    larmor_status status;
+} member;
+
+static larmor_array *ones_on(larmor_device *on, larmor_dtype dtype, larmor_shape shape)
+{
+    larmor_array *x = MADE(larmor_array, larmor_array_create(on, dtype, shape, &made));
+    assert_ok(larmor_fill(x, 1));
+    return x;
+}
+
+static void open_member(member *m, const scan *s, int toeplitz)
+{
+    int64_t first, count;
+    const larmor_shape points = larmor_array_shape(s->traj);
+    HEAP double *k = (double *)host_of(s->traj);
+    assert_ok(larmor_ranks_part(m->ranks, PLANES, &first, &count));
+    assert_ok(larmor_device_open("cpu:1", &m->dev));
+    const larmor_shape slab = LARMOR_SHAPE(s->problem.image.dim[0], s->problem.image.dim[1], count);
+    assert_ok(larmor_array_upload(m->dev, LARMOR_F64, points, LARMOR_F64, k, &m->traj));
+    m->weights = ones_on(m->dev, LARMOR_F64, LARMOR_SHAPE(points.dim[1], points.dim[2]));
+    m->maps = ones_on(m->dev, s->problem.dtype, larmor_shape_append(slab, s->problem.coils));
+    m->x = ones_on(m->dev, s->problem.dtype, slab);
+    m->z = ones_on(m->dev, s->problem.dtype, slab);
+    m->opts = (larmor_sense_opts){
+        .traj = m->traj, .weights = s->problem.weighted ? m->weights : NULL, .toeplitz = toeplitz};
+}
+
+static void end_member(member *m)
+{
+    LMR_FREE(m->traj, m->weights, m->maps, m->x, m->z, m->A, m->dev);
+    larmor_circulant_free(m->C);
+    larmor_ranks_free(m->ranks);
+}
+
+static void *make_sense(void *user)
+{
+    member *m = user;
+    m->status = larmor_op_sense_slabs(m->ranks, m->maps, PLANES, &m->opts, &m->A);
+    return NULL;
+}
+
+static void *apply_normal(void *user)
+{
+    member *m = user;
+    m->status = larmor_op_normal(m->A, m->x, m->z);
+    return NULL;
+}
+
+static void *make_circulant(void *user)
+{
+    member *m = user;
+    m->status = larmor_circulant_slabs(m->ranks, m->maps, PLANES, m->traj, &m->C);
+    return NULL;
+}
+
+static void all_do(int count, void *(*what)(void *user), member *m)
+{
+    pthread_t thread[MOST_RANKS];
+    for (int i = 0; i < count; i++) assert_int_equal(pthread_create(&thread[i], NULL, what, &m[i]), 0);
+    for (int i = 0; i < count; i++) pthread_join(thread[i], NULL);
+    for (int i = 0; i < count; i++) assert_ok(m[i].status);
+}
+
+/* The stage of each rank is the host's memory. Ranks need not have their peaks at the same time. */
+static void expect_of_slabs(int count, const scan *s, int toeplitz)
+{
+    member m[MOST_RANKS] = {0};
+    larmor_ranks *ranks[MOST_RANKS];
+    int64_t most, held, of_circulant;
+    const int64_t stages = count * INT64_C(2) * LMR_STAGE;
+    assert_ok(lmr_ranks_of_threads(count, ranks));
+    for (int i = 0; i < count; i++) m[i].ranks = ranks[i];
+    for (int i = 0; i < count; i++) open_member(&m[i], s, toeplitz);
+    assert_ok(larmor_sense_slabs_memory(m->dev, count, &s->problem, &m->opts, &most, &held));
+    assert_ok(larmor_circulant_slabs_memory(m->dev, count, &s->problem, &of_circulant));
+    begin();
+    all_do(count, make_sense, m);
+    all_do(count, apply_normal, m);
+    expect_estimate("slabs", count * most, stages, 3 * count);
+    const int64_t now = held_since_begin() - stages;
+    assert_true(now <= count * (held + SMALL));
+    assert_at_most((double)(count * held), 1.05 * (double)now);
+    begin();
+    all_do(count, make_circulant, m);
+    expect_estimate("their circulant", count * of_circulant, 0, 3 * count);
+    for (int i = 0; i < count; i++) end_member(&m[i]);
+}
+
+TEST(slabs_of_several_ranks_take_and_keep_no_more_than_estimated)
+{
+    only_for_processors();
+    for (int c = 0; c < 8; c += of_all(3, 1)) {
+        OWNED(scan) s = scan_of(LARMOR_SHAPE(24, 20, PLANES), 32, 200, 2, c % 2 ? LARMOR_C128 : LARMOR_C64, 0);
+        s.problem.weighted = c / 2 % 2;
+        for (int count = 1; count <= MOST_RANKS; count += of_all(2, 1)) expect_of_slabs(count, &s, c / 4 ? -1 : 0);
     }
 }

@@ -121,6 +121,26 @@ TEST(the_adjoint_belongs_to_the_derivative)
     }
 }
 
+static double size_of_set(larmor_array *maps, int64_t set)
+{
+    double size;
+    OWN(larmor_array, *one, larmor_array_part(maps, set, 1, LARMOR_SHAPE(N, N, COILS), &one));
+    assert_ok(larmor_nrm2(one, &size));
+    return size;
+}
+
+TEST(the_first_set_is_the_strongest_whatever_the_unknowns)
+{
+    OWNED(scene) s = scene_of(LARMOR_C128, SPOKES);
+    OWNED(lmr_nlinv) n = model_of(&s, LARMOR_C128, 2);
+    for (uint64_t seed = 1; seed <= 6; seed++) {
+        OWNED(larmor_array) *unknowns = unknowns_of(&n, seed), *x, *maps;
+        assert_ok(lmr_nlinv_at(&n, unknowns));
+        assert_ok(lmr_nlinv_result(&n, 1, &x, &maps));
+        assert_true(size_of_set(maps, 0) > size_of_set(maps, 1));
+    }
+}
+
 /* ---- inversion ---- */
 
 TEST(image_and_maps_explain_undersampled_data)
