@@ -112,6 +112,21 @@ TEST(triggers_of_the_header_and_given_signals_make_the_bins_of_their_cycles)
     assert_true(found.most == READOUTS / 20 && found.breath_reliable == 1 && found.heart_reliable == 1);
 }
 
+TEST(triggers_of_the_header_are_in_the_order_of_time_whatever_the_order_of_the_readouts)
+{
+    OWNED(scan) s = scan_of(0, 70);
+    larmor_bins_found found[2];
+    const larmor_bins_opts opts = {.heart = 10, .way = LARMOR_GATING_HEADER};
+    OWNED(larmor_source) *in_order = bins_of(&s, opts, &found[0]);
+    for (int i = 0; i < READOUTS; i++) {
+        const uint32_t now = TICKS * (uint32_t)(7 * i % READOUTS);
+        s.stamp[i] = (larmor_stamp){.time = 1000 + now, .physiology = {now % 400}};
+    }
+    OWNED(larmor_source) *shuffled = bins_of(&s, opts, &found[1]);
+    assert_true(found[0].heart_rate == 60 && found[1].heart_rate == 60);
+    assert_true(found[1].fewest == READOUTS / 10 && found[1].most == READOUTS / 10);
+}
+
 /* The phase and the repetition of the image that has a bin's readouts only, by the first one's stamp. */
 static larmor_image_meta meta_of(const scan *s, const larmor_bins_opts *opts, int image)
 {
