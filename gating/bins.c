@@ -260,6 +260,25 @@ static larmor_status read_missing(const sorting *s, view *v, rhythms *c)
     return LARMOR_OK;
 }
 
+#define MOST_COMPARED 3e7 /* samples of all coils: more take memory and time that nobody asked for */
+
+/* A signal of each readout against the samples' own, where these have one. */
+static larmor_status compare_breath(const sorting *s, view *v, const rhythms *c)
+{
+    LMR_FREED_BY(larmor_gating_free) larmor_gating g = {.readouts = 0};
+    larmor_group group;
+    double late = 0;
+    if (!c->breath || c->breath_is_phase || v->centre) return LARMOR_OK;
+    LMR_TRY(lmr_source_group(s->inner, s->image, &group));
+    if ((double)group.total * larmor_source_describe(s->inner).coils > MOST_COMPARED) return LARMOR_OK;
+    larmor_status st = look_at_centre(s->inner, s->image, s->dev, v);
+    if (!st) st = larmor_gating_find(v->centre, v->direction, v->seconds, &g);
+    if (st) return st == LARMOR_STOPPED ? st : LARMOR_OK; /* they say nothing */
+    LMR_TRY(lmr_gating_lateness(&g.breath, c->breath, v->seconds, v->readouts, &late));
+    if (fabs(late) > fabs(s->found->breath_late)) s->found->breath_late = late;
+    return LARMOR_OK;
+}
+
 static int64_t count_unknown(const double *numbers, int64_t n)
 {
     int64_t unknown = 0;
@@ -297,6 +316,7 @@ static larmor_status sort_image(sorting *s, int image)
     c.breath_is_phase = c.breath && s->given[1].is_times;
     LMR_TRY(report_given(s, &c));
     LMR_TRY(read_missing(s, &v, &c));
+    LMR_TRY(compare_breath(s, &v, &c));
     LMR_TRY(join(s, &v, &c));
     note_found(s, &c, v.readouts);
     if (image || !s->o->trace) return LARMOR_OK;
