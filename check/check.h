@@ -179,8 +179,15 @@ typedef struct lmr_solved {
  * Errors     those of A; out is then zero. */
 larmor_status lmr_misfit_measure(const lmr_job *job, const lmr_solved *solved, double *taken, larmor_misfit *out);
 
-/* The same for an image x of one frame that took no solver. Of gridding, whose samples were multiplied by their
- * weights, the samples become those with their root. */
+/* Warn where what the image leaves in the centre of k-space has a course through the frames that no sum of the
+ * basis' functions has. Of frames without weights, whose centre is sampled in more frames than there are functions.
+ *
+ * r       A x - b
+ * Errors  LARMOR_ERR_MEMORY; those of the device. */
+larmor_status lmr_basis_course_check(const lmr_job *job, const lmr_solved *s, const larmor_array *r);
+
+/* lmr_misfit_measure for an image x of one frame that took no solver. Of gridding, whose samples were multiplied by
+ * their weights, the samples become those with their root. */
 larmor_status lmr_misfit_of_image(lmr_job *job, const lmr_frame *frame, const larmor_array *x, double deviation,
                                   larmor_misfit *out);
 

@@ -221,6 +221,7 @@ larmor_status lmr_misfit_measure(const lmr_job *job, const lmr_solved *solved, d
     LMR_OR(done, larmor_op_forward(solved->A, solved->x, r));
     LMR_OR(done, larmor_axpby(-1, solved->b, 1, r));
     LMR_OR(done, measure(job, solved, *taken, r, out, &sums));
+    LMR_OR(done, lmr_basis_course_check(job, solved, r));
     if (out->beyond_noise > LMR_MAX_BEYOND_NOISE) st = find_model(job, solved, *taken, r, out);
 done:
     if (st) *out = (larmor_misfit){.measured = 0};

@@ -76,7 +76,8 @@ static larmor_status look_at_centre(larmor_source *inner, int image, larmor_devi
     return larmor_array_upload(dev, LARMOR_C128, LARMOR_SHAPE(readouts, coils), LARMOR_C128, centre, &v->centre);
 }
 
-static larmor_status read_stamps(larmor_source *inner, int image, double tick_ms, view *v)
+/* Seconds are those since the stamp `begin`. */
+static larmor_status read_stamps(larmor_source *inner, int image, uint32_t begin, double tick_ms, view *v)
 {
     larmor_group group;
     LMR_TRY(lmr_source_group(inner, image, &group));
@@ -84,20 +85,24 @@ static larmor_status read_stamps(larmor_source *inner, int image, double tick_ms
     LMR_ALLOCATE_ZEROS(v->stamp, group.readouts + 1);
     LMR_ALLOCATE_ZEROS(v->seconds, group.readouts + 1);
     LMR_TRY(lmr_source_stamps(inner, image, v->stamp));
-    for (int64_t i = 0; i < group.readouts; i++)
-        v->seconds[i] = lmr_clock_s(v->stamp[i].time, v->stamp[0].time, tick_ms);
+    for (int64_t i = 0; i < group.readouts; i++) v->seconds[i] = lmr_clock_s(v->stamp[i].time, begin, tick_ms);
     return LARMOR_OK;
 }
 
-/* When cycles begin, by the time since the last trigger of the readouts in their order. */
+/* When cycles begin, by the time since the last trigger of the readouts in the order of time. */
 static larmor_status read_triggers(const char *name, const view *v, int gate, double tick_ms, double *begin,
                                    int64_t *cycles)
 {
+    uint32_t before = 0;
+    LMR_HEAP LMR_NEW(lmr_ranked, list, v->readouts + 1);
     *cycles = 0;
+    for (int64_t i = 0; i < v->readouts; i++) list[i] = (lmr_ranked){v->seconds[i], i};
+    lmr_sort_ranked(list, v->readouts);
     for (int64_t i = 0; i < v->readouts; i++) {
-        const double since = 1e-3 * tick_ms * v->stamp[i].physiology[gate];
-        if (i && v->stamp[i].physiology[gate] < v->stamp[i - 1].physiology[gate]) ++*cycles;
-        begin[*cycles] = v->seconds[i] - since; /* of ticks, the last one stands for all */
+        const uint32_t now = v->stamp[list[i].index].physiology[gate];
+        *cycles += now < before;
+        begin[*cycles] = list[i].value - 1e-3 * tick_ms * now; /* of ticks, the last one stands for all */
+        before = now;
     }
     if (++*cycles > 1) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_ARG, "bins: physiology stamp %d of the readouts of %s never restarts", gate, name);
@@ -255,6 +260,25 @@ static larmor_status read_missing(const sorting *s, view *v, rhythms *c)
     return LARMOR_OK;
 }
 
+#define MOST_COMPARED 3e7 /* samples of all coils: more take memory and time that nobody asked for */
+
+/* A signal of each readout against the samples' own, where these have one. */
+static larmor_status compare_breath(const sorting *s, view *v, const rhythms *c)
+{
+    LMR_FREED_BY(larmor_gating_free) larmor_gating g = {.readouts = 0};
+    larmor_group group;
+    double late = 0;
+    if (!c->breath || c->breath_is_phase || v->centre) return LARMOR_OK;
+    LMR_TRY(lmr_source_group(s->inner, s->image, &group));
+    if ((double)group.total * larmor_source_describe(s->inner).coils > MOST_COMPARED) return LARMOR_OK;
+    larmor_status st = look_at_centre(s->inner, s->image, s->dev, v);
+    if (!st) st = larmor_gating_find(v->centre, v->direction, v->seconds, &g);
+    if (st) return st == LARMOR_STOPPED ? st : LARMOR_OK; /* they say nothing */
+    LMR_TRY(lmr_gating_lateness(&g.breath, c->breath, v->seconds, v->readouts, &late));
+    if (fabs(late) > fabs(s->found->breath_late)) s->found->breath_late = late;
+    return LARMOR_OK;
+}
+
 static int64_t count_unknown(const double *numbers, int64_t n)
 {
     int64_t unknown = 0;
@@ -286,15 +310,13 @@ static larmor_status sort_image(sorting *s, int image)
     LMR_FREED_BY(free_view) view v = {0};
     LMR_FREED_BY(free_rhythms) rhythms c = {.heart = NULL};
     s->image = image;
-    LMR_TRY(read_stamps(s->inner, image, s->tick_ms, &v));
-    LMR_HEAP LMR_NEW_ZEROS(double, since, v.readouts + 1);
-    const double later = lmr_clock_s(v.stamp[0].time, s->begin, s->tick_ms);
-    for (int64_t i = 0; i < v.readouts; i++) since[i] = v.seconds[i] + later;
-    if (s->o->heart) LMR_TRY(lmr_gating_given(&s->given[0], since, v.readouts, s->offset, &c.heart));
-    if (s->o->breath) LMR_TRY(lmr_gating_given(&s->given[1], since, v.readouts, s->offset, &c.breath));
+    LMR_TRY(read_stamps(s->inner, image, s->begin, s->tick_ms, &v));
+    if (s->o->heart) LMR_TRY(lmr_gating_given(&s->given[0], v.seconds, v.readouts, s->offset, &c.heart));
+    if (s->o->breath) LMR_TRY(lmr_gating_given(&s->given[1], v.seconds, v.readouts, s->offset, &c.breath));
     c.breath_is_phase = c.breath && s->given[1].is_times;
     LMR_TRY(report_given(s, &c));
     LMR_TRY(read_missing(s, &v, &c));
+    LMR_TRY(compare_breath(s, &v, &c));
     LMR_TRY(join(s, &v, &c));
     note_found(s, &c, v.readouts);
     if (image || !s->o->trace) return LARMOR_OK;
@@ -372,9 +394,8 @@ static larmor_status read_seconds(larmor_source *inner, int images, double tick_
 {
     for (int i = 0; i < images; i++) {
         LMR_FREED_BY(free_view) view v = {0};
-        LMR_TRY(read_stamps(inner, i, tick_ms, &v));
-        const double later = lmr_clock_s(v.stamp[0].time, begin, tick_ms);
-        for (int64_t j = 0; j < v.readouts; j++) *seconds++ = v.seconds[j] + later;
+        LMR_TRY(read_stamps(inner, i, begin, tick_ms, &v));
+        for (int64_t j = 0; j < v.readouts; j++) *seconds++ = v.seconds[j];
     }
     return LARMOR_OK;
 }
@@ -402,18 +423,18 @@ static larmor_status read_waves(larmor_source *inner, const larmor_bins_opts *o,
     return LARMOR_OK;
 }
 
-/* What the caller has of heart and breath for all readouts, and the clock at the first one. */
+/* What the caller has of heart and breath for all readouts, and the clock at the first one in the order of time. */
 static larmor_status read_given(larmor_source *inner, const larmor_bins_opts *o, int images, given_signals *given,
                                 uint32_t *begin)
 {
-    LMR_FREED_BY(free_view) view first = {0};
     for (int i = 0; i < images; i++) {
-        larmor_group g;
-        LMR_TRY(lmr_source_group(inner, i, &g));
-        given->readouts += g.readouts;
+        LMR_FREED_BY(free_view) view v = {0};
+        LMR_TRY(read_stamps(inner, i, *begin, TICK_MS, &v));
+        if (!i) *begin = v.stamp[0].time;
+        for (int64_t j = 0; j < v.readouts; j++)
+            if (lmr_clock_s(v.stamp[j].time, *begin, TICK_MS) < 0) *begin = v.stamp[j].time;
+        given->readouts += v.readouts;
     }
-    LMR_TRY(read_stamps(inner, 0, TICK_MS, &first));
-    *begin = first.stamp[0].time;
     LMR_TRY(lmr_given_read("heart", o->heart_times, o->heart_phase, given->readouts, &given->of[0]));
     return lmr_given_read("breath", o->breath_times, o->breath_signal, given->readouts, &given->of[1]);
 }
@@ -429,7 +450,7 @@ larmor_status larmor_source_of_bins(larmor_source *inner, larmor_device *dev, co
     LMR_TRY(check(opts));
     LMR_FREED_BY(free_given) given_signals given = {.readouts = 0};
     const int images = larmor_source_describe(inner).groups;
-    uint32_t begin;
+    uint32_t begin = 0;
     LMR_TRY(read_given(inner, opts, images, &given, &begin));
     LMR_HEAP LMR_NEW_ZEROS(int, bin, given.readouts + 1);
     const double tick_ms = opts->tick_ms > 0 ? opts->tick_ms : TICK_MS;

@@ -65,6 +65,12 @@ void lmr_given_free(lmr_given *given);
 larmor_status lmr_gating_given(const lmr_given *given, const double *seconds, int64_t count, int64_t offset,
                                double **values);
 
+/* agree.c: *late <- the seconds by which a given signal of the breath [n] has to be earlier to be that of the
+ * samples; 0 where it fits as it is, or neither does. NAN: not known. Half a cycle and another sign look alike.
+ * Errors: MEMORY. */
+larmor_status lmr_gating_lateness(const larmor_rhythm *own, const double *given, const double *seconds, int64_t n,
+                                  double *late);
+
 /* ---- trace.c: what bins rest on ---- */
 
 larmor_status lmr_trace_copy(const larmor_gating_signal *from, larmor_gating_signal *to);

@@ -5,12 +5,12 @@
 #define MAX_UNKNOWN 0.01   /* of the readouts, above which a line warns */
 #define MOST_OVER_FEWEST 4 /* readouts of the fullest bin over those of the thinnest, above which a line warns */
 
-enum { OF_RHYTHM = 4, ROOM = 512 }; /* lines of heart, and of breath */
+enum { OF_RHYTHM = 5, ROOM = 512 }; /* lines of heart, and of breath */
 
 typedef struct rhythm_found {
     const char *name, *report, *unused;
     larmor_gating_from from;
-    double rate, reliability;
+    double rate, reliability, late;
     int64_t unknown, readouts;
 } rhythm_found;
 
@@ -34,6 +34,13 @@ static void say_rhythm(const rhythm_found *r, int index, char line[ROOM], int *i
         snprintf(line, ROOM,
                  "%s: %lld of %lld readouts are left out: triggers or a part of the waveform are missing.", r->name,
                  (long long)r->unknown, (long long)r->readouts);
+    }
+    if (index == 4 && r->late != 0) {
+        *is_warning = 1;
+        snprintf(line, ROOM,
+                 "%s: the signal fits the samples %.2g s %s, and not as it is: its clock may differ from that of the "
+                 "readouts. opts.gating self takes that of the samples.",
+                 r->name, fabs(r->late), r->late > 0 ? "earlier" : "later");
     }
     if (index != 2 || !is_found(r) || r->reliability >= LARMOR_RELIABLE) return;
     *is_warning = 1;
@@ -59,9 +66,9 @@ int larmor_gating_line(const larmor_bins_found *found, int index, char *line, si
     if (!found || index < 0 || !line || !bytes || !is_warning) return 0;
     const larmor_bins_found *f = found;
     const rhythm_found of[] = {{"heart", f->heart_report, f->unused[0], f->heart_from, f->heart_rate,
-                                f->heart_reliable, f->heart_unknown, f->readouts},
+                                f->heart_reliable, 0, f->heart_unknown, f->readouts},
                                {"breath", f->breath_report, f->unused[1], f->breath_from, f->breath_rate,
-                                f->breath_reliable, f->breath_unknown, f->readouts}};
+                                f->breath_reliable, f->breath_late, f->breath_unknown, f->readouts}};
     for (int i = 0, said = 0; i < 3 * OF_RHYTHM; i++) {
         char text[ROOM] = "";
         *is_warning = 0;

@@ -215,7 +215,18 @@ static int lacks_lines(const lmr_calibration_survey *survey)
     return survey->cartesian && survey->gaps && survey->side > 0 && survey->side < least_side;
 }
 
-/* Maps from all of the data, if there is memory for that. survey: NULL where a hole in the centre asks for them. */
+enum { LEAST_VOXELS = 3 }; /* along an axis, for a calibration region of ESPIRiT's windows */
+
+static int is_narrow(const larmor_grid *grid)
+{
+    int narrow = 0;
+    for (int d = 0; d < grid->ndim; d++)
+        narrow |= !grid->apart[d] && grid->matrix[d] > 1 && grid->matrix[d] < LEAST_VOXELS;
+    return narrow;
+}
+
+/* Maps from all of the data, if there is memory for that. survey: NULL where a hole in the centre or a narrow matrix
+ * asks for them. */
 static void take_inversion(const chooser *c, const lmr_calibration_survey *survey, const lmr_maps_method **method)
 {
     lmr_events *e = c->job->events;
@@ -233,6 +244,10 @@ static void take_inversion(const chooser *c, const lmr_calibration_survey *surve
                 "coil maps: by nonlinear inversion, as the centre of k-space is undersampled: beside the peak of its "
                 "point spread function is %.2g times the peak's energy",
                 survey->aliasing);
+    else if (is_narrow(c->grid))
+        lmr_log(e,
+                "coil maps: by nonlinear inversion, as fewer than %d voxels along an axis have no calibration region",
+                LEAST_VOXELS);
     else
         lmr_log(
             e, "coil maps: by nonlinear inversion, which needs no samples in the centre of k-space: there is a hole");
@@ -298,7 +313,7 @@ static larmor_status choose_by_data(const chooser *c, const lmr_maps_method **me
     int spokes;
     *method = lmr_maps_method_of("walsh");
     *folded = 0;
-    if (!c->grid->apart[2] && lmr_hole_in_maps(c->job->facts, &c->group)) {
+    if (!c->grid->apart[2] && (lmr_hole_in_maps(c->job->facts, &c->group) || is_narrow(c->grid))) {
         take_inversion(c, NULL, method);
         return LARMOR_OK;
     }

@@ -427,10 +427,11 @@ static larmor_status cut_by_bins(frames *f, image *m)
 {
     const int64_t all = m->group.readouts;
     const int *bin = f->bins.bin + f->binned;
+    if (m->clock) qsort(m->at, (size_t)all, sizeof *m->at, lmr_by_rank); /* images are those of any order of a file */
     for (int b = 0; b < f->bins.phases * f->bins.repetitions; b++) {
         const int64_t first = f->readouts;
         for (int64_t i = 0; i < all; i++)
-            if (bin[i] == b) LMR_TRY(add_readout(f, i));
+            if (bin[m->at[i].readout] == b) LMR_TRY(add_readout(f, m->at[i].readout));
         f->empty += f->readouts == first;
         if (f->readouts == first) continue;
         LMR_TRY(add_frame(f, m, first));

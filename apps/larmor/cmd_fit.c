@@ -207,6 +207,34 @@ static void report_phases(const fit_run *r)
     if (r->maps.lowered) app_log("%s", lowered[r->maps.lowered]);
 }
 
+static int by_size(const void *a, const void *b)
+{
+    const float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+/* Right fits leave less than the noise, as parameters follow a part of it: docs/records/fit.md, "More than the noise". */
+static const double most_over_noise = 1.5;
+
+/* The middle of the voxels' residuals against the noise that was given. */
+static larmor_status compare_residual(const fit_run *r)
+{
+    const int64_t voxels = larmor_array_count(r->maps.residual);
+    int64_t fitted = 0;
+    if (!(r->s->noise > 0)) return LARMOR_OK;
+    APP_OWN_MEMORY(float, left, larmor_array_download(r->maps.residual, LARMOR_F32, (void *)&left));
+    for (int64_t i = 0; i < voxels; i++)
+        if (left[i] > 0) left[fitted++] = left[i];
+    qsort(left, (size_t)fitted, sizeof *left, by_size);
+    const double middle = fitted ? (double)left[fitted / 2] : 0;
+    if (middle > most_over_noise * r->s->noise)
+        app_warn("the residual is %.3g times --noise in half of the voxels: the signal is not that of the model, as "
+                 "where its phase changes from image to image, or the noise is larger. Standard deviations are too "
+                 "small.",
+                 middle / r->s->noise);
+    return LARMOR_OK;
+}
+
 static int fit(fit_run *r)
 {
     APP_TRY(APP_RUN, fit_make_real(&r->mask, r->dev));
@@ -229,6 +257,7 @@ static int fit(fit_run *r)
     if (r->maps.other_sign > 0 && r->maps.other_sign < fmin(0.95, 1 - 4 / sqrt((double)r->maps.inside)))
         app_warn("with fat on the other side of water the residual has %.2f of its squares; %s --fat-above?",
                  r->maps.other_sign, r->s->fat_above ? "is it without" : "does it need");
+    APP_TRY(APP_RUN, compare_residual(r));
     if (!r->maps.map[0].deviation) app_log("there are as many parameters as images: error bars need --noise");
     for (int m = 0; m < r->maps.count; m++) {
         larmor_fit_map *map = &r->maps.map[m];

@@ -107,6 +107,9 @@ typedef struct larmor_bins_found { /* of all images, the worst of them */
     char unused[2][240]; /* why waveforms of heart and breath are not used; "": they are, or there are none */
     /* readouts of all images, and those that are in no bin, as a trigger was missed or a waveform has a gap */
     int64_t readouts, heart_unknown, breath_unknown;
+    /* s by which a signal of the breath that was given, or is a waveform's, has to be earlier to be that of the
+     * samples, up to half a cycle; 0: it is, or they do not say */
+    double breath_late;
 } larmor_bins_found;
 
 /* The numbers of bins by a text as the program takes it, "heart:20,breath:4"; the other members stay as they are. And

@@ -39,6 +39,13 @@ static int use_of(uint64_t flags)
     return flags & LARMOR_ACQ_CALIBRATION ? LMR_CALIBRATION : LMR_IMAGING;
 }
 
+/* Converters leave heads of coils without samples for readouts that were not acquired; a head without coils was never
+ * filled in. */
+static int has_no_samples(const lmr_mrd_head *h)
+{
+    return !h->unwritten && !h->samples && h->channels;
+}
+
 /* ---- heads ---- */
 
 /* largest: samples of the longest readout. A short dummy may carry the center of the others. */
@@ -155,15 +162,18 @@ static void find_navigators(larmor_raw *raw)
 /* Which readouts are left out, and what that means. */
 static void report_dropped(larmor_raw *raw)
 {
-    int64_t count[KINDS + 1] = {0}, corrections = 0, unwritten = 0;
+    int64_t count[KINDS + 1] = {0}, corrections = 0, unwritten = 0, empty = 0;
     for (int64_t i = 0; i < raw->info.acquisitions; i++) {
         if (raw->readout[i].use & LMR_NAVIGATOR) continue;
+        empty += has_no_samples(&raw->head[i]);
+        if (has_no_samples(&raw->head[i])) continue;
         count[kind_of(raw->head[i].flags)]++;
         unwritten += raw->head[i].unwritten != 0;
         corrections +=
             (raw->head[i].flags & (LARMOR_ACQ_PHASE_CORRECTION | LARMOR_ACQ_NOISE)) == LARMOR_ACQ_PHASE_CORRECTION;
     }
     add_dropped(&raw->info, unwritten, "never written");
+    add_dropped(&raw->info, empty, "without samples");
     for (int kind = 0; kind < KINDS; kind++) add_dropped(&raw->info, count[kind], left_out[kind].name);
     if (corrections && goes_both_ways(raw))
         LMR_MRD_WARN(raw,
@@ -254,8 +264,9 @@ larmor_status lmr_mrd_route(larmor_raw *raw)
     larmor_raw_info *info = &raw->info;
     int largest = 0;
     for (int64_t i = 0; i < info->acquisitions; i++) {
-        raw->readout[i].use = raw->head[i].unwritten ? 0 : use_of(raw->head[i].flags);
-        if (raw->head[i].samples > largest) largest = raw->head[i].samples;
+        const lmr_mrd_head *h = &raw->head[i];
+        raw->readout[i].use = h->unwritten || has_no_samples(h) ? 0 : use_of(h->flags);
+        if (h->samples > largest) largest = h->samples;
     }
     LMR_TRY(route_references(raw));
     for (int64_t i = 0; i < info->acquisitions; i++)

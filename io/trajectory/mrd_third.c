@@ -145,6 +145,66 @@ static double middle_of(const lmr_mrd_encoding *e, const third *x)
     return x->low + x->step * (center >= 0 && center < x->levels ? center : x->levels / 2);
 }
 
+/* ---- times in the place of weights ---- */
+
+#define SAME_STEP .02 /* of each other: a step of time and the time per sample */
+#define LINEAR .01    /* of the range, that a value may be off a line */
+
+/* 1 if the values grow evenly from the first kept sample to the last. */
+static int grows_evenly(const double *value, int64_t count)
+{
+    const double range = value[count - 1] - value[0];
+    int even = range > 0;
+    for (int64_t i = 0; even && i < count; i++)
+        even = fabs(value[i] - value[0] - range * (double)i / (double)(count - 1)) <= LINEAR * range;
+    return even;
+}
+
+/* The third component of a readout, and how far its samples are from the centre. */
+static void copy_third(const larmor_raw *raw, int64_t i, double *value, double *radius)
+{
+    const lmr_mrd_head *h = &raw->head[i];
+    const float *k = raw->traj + raw->readout[i].traj + (int64_t)h->discard_pre * h->traj_dims;
+    for (int64_t s = 0; s < lmr_head_kept(h); s++) {
+        value[s] = (double)k[3 * s + 2];
+        radius[s] = hypot((double)k[3 * s], (double)k[3 * s + 1]);
+    }
+}
+
+static int is_dwell(double step, double dwell_us)
+{
+    for (double unit = 1; unit >= 1e-6; unit /= 1000)
+        if (fabs(step - unit * dwell_us) <= SAME_STEP * unit * dwell_us) return 1;
+    return 0;
+}
+
+/* *times <- 1 if it grows evenly from sample to sample, alike in all readouts, and is no weight, which grows so where
+ * readouts leave the centre: then a step is the time per sample, in us, ms or s. */
+static larmor_status is_time(const larmor_raw *raw, int encoding, int use, int *times)
+{
+    LMR_HEAP LMR_NEW(double, first, UINT16_MAX + 1);
+    LMR_HEAP LMR_NEW(double, value, UINT16_MAX + 1);
+    LMR_HEAP LMR_NEW(double, radius, UINT16_MAX + 1);
+    int64_t count = 0;
+    *times = 0;
+    for (int64_t i = 0; i < raw->info.acquisitions; i++) {
+        if (!is_of(raw, i, encoding, use)) continue;
+        const int64_t kept = lmr_head_kept(&raw->head[i]);
+        copy_third(raw, i, value, radius);
+        if (!count) {
+            if (kept < 3 || !grows_evenly(value, kept)) return LARMOR_OK;
+            const double step = (value[kept - 1] - value[0]) / (double)(kept - 1);
+            if (grows_evenly(radius, kept) && !is_dwell(step, (double)raw->head[i].dwell_us)) return LARMOR_OK;
+            memcpy(first, value, (size_t)kept * sizeof *first);
+            count = kept;
+        }
+        for (int64_t s = 0; s < kept && s < count; s++)
+            if (fabs(value[s] - first[s]) > LINEAR * (first[count - 1] - first[0])) return LARMOR_OK;
+    }
+    *times = count > 0;
+    return LARMOR_OK;
+}
+
 /* Partitions beside a matrix of one: the volume has as many voxels along z. */
 static larmor_status make_volume(larmor_raw *raw, int encoding, const third *x, lmr_mrd_traj *t)
 {
@@ -163,7 +223,7 @@ static larmor_status make_volume(larmor_raw *raw, int encoding, const third *x, 
 }
 
 /* Beside a matrix of one partition. */
-static larmor_status of_plane(larmor_raw *raw, int encoding, const third *x, double plane, lmr_mrd_traj *t)
+static larmor_status of_plane(larmor_raw *raw, int encoding, int use, const third *x, double plane, lmr_mrd_traj *t)
 {
     const larmor_encoding *space = &raw->header.encoding[encoding].space;
     t->spatial = 2;
@@ -174,6 +234,14 @@ static larmor_status of_plane(larmor_raw *raw, int encoding, const third *x, dou
     }
     const int counts = is_whole(x->low) && is_whole(x->step) && x->step > .5 && x->high > 1.5;
     if (x->levels > 1 && (x->by_step2 || counts)) return make_volume(raw, encoding, x, t);
+    int times;
+    LMR_TRY(is_time(raw, encoding, use, &times));
+    if (times) {
+        LMR_MRD_WARN(raw,
+                     "the third component of the trajectory grows evenly along all readouts alike: it is taken for "
+                     "the times of samples and not used, as the acquisitions have their time per sample.");
+        return LARMOR_OK;
+    }
     t->density = x->low >= 0;
     if (t->density || fmax(fabs(x->low), fabs(x->high)) <= 1e-3 * plane) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_FORMAT,
@@ -217,7 +285,7 @@ larmor_status lmr_mrd_third_component(larmor_raw *raw, int encoding, int use, do
     if (raw->header.encoding[encoding].space.matrix[2] > 1)
         of_volume(raw, encoding, &x, t);
     else
-        LMR_TRY(of_plane(raw, encoding, &x, plane, t));
+        LMR_TRY(of_plane(raw, encoding, use, &x, plane, t));
     raw->info.density_stored |= t->density;
     return LARMOR_OK;
 }

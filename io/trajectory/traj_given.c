@@ -329,6 +329,26 @@ static void compare_fov(larmor_raw *raw, const larmor_trajectory *t)
                      t->name, t->fov_mm[0], t->fov_mm[1], space->fov_mm[0], space->fov_mm[1]);
 }
 
+#define SAME_DWELL .02 /* of each other; headers round to whole ns */
+
+/* Of the first acquisition whose time per sample differs from that of its readout of the sequence. */
+static void compare_dwell(larmor_raw *raw, const larmor_trajectory *t, const fit *f)
+{
+    for (int64_t i = 0; i < raw->info.acquisitions && t->of_sequence && t->time_s; i++) {
+        const int64_t last = samples_of(raw, i, f->kept) - 1;
+        const double own = (double)raw->head[i].dwell_us;
+        if (!is_given(raw, f, i) || last < 1 || !(own > 0) || !isfinite(own)) continue;
+        const double dwell = 1e6 * (t->time_s[f->at[i] + last] - t->time_s[f->at[i]]) / (double)last;
+        if (fabs(dwell - own) <= SAME_DWELL * own) continue;
+        LMR_MRD_WARN(raw,
+                     "trajectory %s has %.4g us between the samples of a readout, and acquisition %lld says %.4g us: "
+                     "it may be another sequence, or one with other options. Times of samples are those of the "
+                     "trajectory.",
+                     t->name, dwell, (long long)i, own);
+        return;
+    }
+}
+
 larmor_status lmr_mrd_give_trajectory(larmor_raw *raw, const larmor_trajectory *given)
 {
     if (!given) return LARMOR_OK;
@@ -343,6 +363,7 @@ larmor_status lmr_mrd_give_trajectory(larmor_raw *raw, const larmor_trajectory *
     leave_out_navigators(raw);
     set_types(raw, &f);
     compare_fov(raw, given);
+    compare_dwell(raw, given, &f);
     raw->info.density_stored |= given->weight != NULL;
     return LARMOR_OK;
 }

@@ -60,6 +60,9 @@ for name in T2 T2_std M0 M0_std residual; do [ -f "c_$name.npy" ] || fail "c_$na
 expect 0 fit complex.npy -m t2 --times 10,20,40,80,160 --noise 0.5 -o alone.npy --json
 grep -q "T2: error bars are of noise alone; neighbours differ by [0-9.]* times as much beyond it" err || fail "the log"
 grep -q '"beyond_noise": [0-9]' out || fail "beyond_noise in the report"
+grep -q "times --noise" err && fail "$last: a right fit leaves more than the noise"
+expect 0 fit complex.npy -m t2 --times 10,160,20,80,40 --noise 0.5 -o wrong.npy
+grep -q "^warning: the residual is [0-9.]* times --noise in half of the voxels" err || fail "$last: not said"
 expect 0 fit complex.npy -m t2 --times 10,20,40,80,160 --noise 0.5 --edge-bars -o wide.npy
 grep -q "of noise alone" err && fail "$last: error bars are said to be of noise alone"
 "$python" -c '

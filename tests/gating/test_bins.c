@@ -112,6 +112,44 @@ TEST(triggers_of_the_header_and_given_signals_make_the_bins_of_their_cycles)
     assert_true(found.most == READOUTS / 20 && found.breath_reliable == 1 && found.heart_reliable == 1);
 }
 
+TEST(triggers_of_the_header_are_in_the_order_of_time_whatever_the_order_of_the_readouts)
+{
+    OWNED(scan) s = scan_of(0, 70);
+    larmor_bins_found found[2];
+    const larmor_bins_opts opts = {.heart = 10, .way = LARMOR_GATING_HEADER};
+    OWNED(larmor_source) *in_order = bins_of(&s, opts, &found[0]);
+    for (int i = 0; i < READOUTS; i++) {
+        const uint32_t now = TICKS * (uint32_t)(7 * i % READOUTS);
+        s.stamp[i] = (larmor_stamp){.time = 1000 + now, .physiology = {now % 400}};
+    }
+    OWNED(larmor_source) *shuffled = bins_of(&s, opts, &found[1]);
+    assert_true(found[0].heart_rate == 60 && found[1].heart_rate == 60);
+    assert_true(found[1].fewest == READOUTS / 10 && found[1].most == READOUTS / 10);
+}
+
+TEST(a_breath_whose_signal_is_a_second_late_is_named_and_the_right_one_is_not)
+{
+    OWNED(scan) s = scan_of(15, 0);
+    char line[512];
+    int is_warning;
+    for (int late = 0; late < 2; late++) {
+        double signal[READOUTS];
+        larmor_bins_found found;
+        for (int i = 0; i < READOUTS; i++) {
+            larmor_phantom_state moved = {0};
+            larmor_phantom_beat(&s.breath, NULL, tr * i - late, &moved);
+            signal[i] = moved.shift[1];
+        }
+        OWNED(larmor_array) *breath = numbers(signal, READOUTS);
+        OWNED(larmor_source) *bins = bins_of(&s, (larmor_bins_opts){.breath = 4, .breath_signal = breath}, &found);
+        assert_at_most(fabs(found.breath_late - late), 0.15);
+        assert_int_equal(larmor_gating_line(&found, 0, line, sizeof line, &is_warning), 1);
+        assert_int_equal(is_warning, late);
+        assert_int_equal(strstr(line, "breath: the signal fits the samples 1 s earlier, and not as it is") != NULL,
+                         late);
+    }
+}
+
 /* The phase and the repetition of the image that has a bin's readouts only, by the first one's stamp. */
 static larmor_image_meta meta_of(const scan *s, const larmor_bins_opts *opts, int image)
 {

@@ -167,15 +167,18 @@ WITH_SCAN(flags_send_readouts_where_they_belong)
     for (int bit = 1; bit <= 18; bit++)
         s->r[12].head.flags |= LARMOR_ACQ_FLAG(bit); /* first and last of everything */
     s->r[13].head.flags = LARMOR_ACQ_FLAG(25) | LARMOR_ACQ_FLAG(22) | LARMOR_ACQ_FLAG(53) | LARMOR_ACQ_FLAG(64);
+    s->r[15].head.number_of_samples = 0;
+    s->r[15].data.len = s->r[15].traj.len = 0;
     OWNED(larmor_raw) *raw = written(s);
     const larmor_raw_info info = larmor_raw_describe(raw);
-    assert_int_equal(info.dropped, 8);
+    assert_int_equal(info.dropped, 9);
+    assert_non_null(strstr(info.dropped_report, "1 without samples"));
     assert_int_equal(info.noise, 1);
     assert_int_equal(info.calibration, 3);
-    assert_int_equal(info.imaging, 7);
+    assert_int_equal(info.imaging, 6);
     assert_int_equal(info.completing, 1); /* which the image lacks */
     OWNED(larmor_samples) x = samples_of(raw, 0, 0), c = samples_of(raw, 0, 1);
-    for (int r = 0; r < 7; r++) assert_int_equal(x.step1[r], 9 + r);
+    for (int r = 0; r < 6; r++) assert_int_equal(x.step1[r], 9 + r);
     assert_true(kspace(&x)[2 * 64 * 4] == 14);
     assert_at_most(fabs(traj(&x)[2 * 64 * 4] + 32 * cos(M_PI * 13 / 16)),
                    1e-5); /* REVERSE does not touch a stored one */

@@ -373,6 +373,28 @@ WITH_SCAN(a_third_component_of_a_plane_is_density_or_nothing)
     refused("trajectory has a third component (-0.1 to 0.22), but the matrix is 64 x 64 x 1. Correct matrixSize z.");
 }
 
+/* Of spokes through the centre; of those from it, where weights grow so as well, in steps of the time per sample. */
+WITH_SCAN(a_third_component_that_grows_evenly_is_time_unless_it_may_be_weights)
+{
+    static const char said[] = "the third component of the trajectory grows evenly along all readouts alike: it is "
+                               "taken for the times of samples and not used";
+    for (int c = 0; c < 3; c++) {
+        OWNED(scan) *s = spokes_in("norm", &plane64, 3, 64, 1);
+        for (int i = 0; i < s->count; i++)
+            for (int n = 0; n < 64; n++) {
+                float *k = traj_of(s, i) + 3 * n;
+                s->r[i].head.sample_time_us = 5;
+                k[2] = (c == 1 ? 5e-6f : .25f) * (float)n;
+                if (!c) continue;
+                k[0] = (float)(cos(i) * n / 128);
+                k[1] = (float)(sin(i) * n / 128);
+            }
+        OWNED(larmor_raw) *raw = written(s);
+        assert_int_equal(larmor_raw_describe(raw).density_stored, c == 2);
+        assert_int_equal(strstr(larmor_raw_describe(raw).warnings, said) != NULL, c < 2);
+    }
+}
+
 WITH_SCAN(density_follows_discards_and_ragged_readouts)
 {
     OWNED(scan) *s = spokes_in("norm", &plane64, 3, 64, 1);

@@ -168,6 +168,24 @@ WITH_SCAN(times_and_weights_go_with_the_samples)
     larmor_raw_free(raw);
 }
 
+WITH_SCAN(a_sequence_of_another_time_per_sample_is_named)
+{
+    OWNED(scan) *s = plain_scan(0, SPOKES);
+    larmor_trajectory *t = spokes(SPOKES, SAMPLES);
+    t->time_s = beside; /* a second from one to the next */
+    t->of_sequence = 1;
+    for (int half = 0; half < 2; half++) {
+        for (int i = 0; i < SPOKES; i++) s->r[i].head.sample_time_us = i < 5 || !half ? 1e6f : 5e5f;
+        write_scan(s);
+        OWNED(larmor_raw) *raw = opened_given(t);
+        const larmor_raw_info info = larmor_raw_describe(raw);
+        const char *said = strstr(info.warnings, "k.npy has 1e+06 us between the samples of a readout, and "
+                                                 "acquisition 5 says 5e+05 us: it may be another sequence");
+        assert_int_equal(said != NULL, half);
+    }
+    t->of_sequence = 0;
+}
+
 WITH_SCAN(phases_are_turned_back)
 {
     OWNED(scan) *s = plain_scan(0, SPOKES);

@@ -47,7 +47,7 @@ static scan scan_of_scene(const scene *c, int64_t lines)
     const int64_t usual = nd > 2 ? MATRIX_3D : MATRIX;
     const int64_t n = c->traj.matrix[0] ? c->traj.matrix[0] : usual;
     const int64_t planes = c->traj.matrix[2] ? c->traj.matrix[2] : n;
-    const int64_t side[3] = {n, n, nd > 2 ? planes : 0};
+    const int64_t side[3] = {n, c->traj.matrix[1] ? c->traj.matrix[1] : n, nd > 2 ? planes : 0};
     const larmor_shape image = larmor_shape_of(nd, side);
     larmor_traj_opts opts = c->traj;
     const int ramps = !strcmp(c->trajectory, "epi");
@@ -114,6 +114,17 @@ static const char by_inversion_of_samples[] =
 TEST(arms_of_a_spiral_that_miss_every_second_turn_are_inverted)
 {
     const scene c = {"spiral", "shepp-logan", {.undersampling = 2}, 2e-4, by_inversion, 1.15};
+    expect_nearly_the_true_maps(&c);
+}
+
+TEST(a_matrix_of_two_voxels_along_an_axis_is_inverted)
+{
+    const scene c = {"radial",
+                     "shepp-logan",
+                     {.matrix = {MATRIX, 2}, .readouts = 2 * MATRIX},
+                     2e-4,
+                     "L:coil maps: by nonlinear inversion, as fewer than 3 voxels along an axis",
+                     1.15};
     expect_nearly_the_true_maps(&c);
 }
 

@@ -148,6 +148,26 @@ TEST(a_basis_that_does_not_describe_the_frames_gets_a_warning_and_no_empty_image
     }
 }
 
+TEST(a_basis_whose_frames_are_shifted_does_not_have_the_course_of_the_signal_and_the_right_one_has)
+{
+    static const char expected[] = "W:the basis does not have the course of the signal: ";
+    OWNED(series) s = series_of(1e-4);
+    HEAP double *right = (double *)host_of(s.basis);
+    double wrong[RANK][FRAMES];
+    for (int k = 0; k < RANK; k++)
+        for (int t = 0; t < FRAMES; t++) wrong[k][t] = right[FRAMES * k + (t + 5) % FRAMES];
+    OWN(larmor_array, *shifted,
+        larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(FRAMES, RANK), LARMOR_F64, wrong, &shifted));
+    for (int i = 0; i < 2; i++) {
+        notes n = {.steps = 0};
+        const larmor_recon_opts opts =
+            KNOWN(.method = "cg", .maps = s.maps, .basis = i ? shifted : s.basis, .listener = take_note, .user = &n);
+        OWNED(larmor_recon_result) x = run(&s, &opts);
+        assert_noted(n, "L:basis: its functions leave ");
+        assert_int_equal(strstr(n.text, expected) != NULL, i);
+    }
+}
+
 TEST(coefficients_are_images_of_their_own_and_give_the_frames)
 {
     OWNED(series) s = series_of(1e-4);
