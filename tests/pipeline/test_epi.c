@@ -593,7 +593,7 @@ TEST(lines_too_far_apart_without_a_reference_stay_as_they_are)
     static float complex image[MATRIX * MATRIX], as_given[MATRIX * MATRIX];
     readout list[MATRIX];
     double error[2];
-    for (int l = 0; l < MATRIX / 2; l++) list[l] = (readout){.ky = 2 * l, .back = l % 2};
+    for (int l = 0; l < MATRIX / 2; l++) list[l] = (readout){.ky = 2 * l, .back = l % 2, .ghost = {.9, .45}};
     compare_images(list, MATRIX / 2, image, as_given, error);
     assert_memory_equal(image, as_given, sizeof image);
 }
