@@ -2,6 +2,7 @@
 #include "scan/ghost.h"
 
 #include "core/core.h"
+#include "recon/gradients/ghost.h"
 #include "scan/ragged.h"
 #include "scan/source.h"
 
@@ -11,11 +12,11 @@ enum {
     COARSE = 32      /* voxels along a side of the image that first says whether lines were turned */
 };
 
-/* In 1/FOV. Where lines are further apart the image folds onto its ghost, and navigators alone are taken. */
+/* In 1/FOV. Where lines are further apart the image folds onto its ghost: navigators or coils say what it is. */
 #define MAX_LINE_DISTANCE 1.5
 #define DEGREES (180 / M_PI)
 
-/* The same of lines that the header does not call echo-planar: of 60 right scans whose lines were 2 to 4 apart three
+/* The same of lines that go one way: of 60 right scans whose lines were 2 to 4 apart three
  * had a ghost of some 80 degrees, all with 3 and 4. */
 #define MAX_TURNED_DISTANCE 2.5
 
@@ -31,9 +32,9 @@ enum {
 
 typedef struct image { /* of the other source */
     int64_t readouts;
-    larmor_ghost *of;      /* [readouts], or NULL: it is not corrected */
-    unsigned char *turned; /* [readouts] as of larmor_ghost_turned, or NULL: lines are stored as acquired */
-    larmor_ghost mean;     /* of calibration without navigators */
+    larmor_ghost *of;         /* [readouts], or NULL: it is not corrected */
+    unsigned char *turned;    /* [readouts] as of larmor_ghost_turned, or NULL: lines are stored as acquired */
+    larmor_ghost mean, alone; /* of all readouts; of calibration without navigators */
     int64_t calibration;
     larmor_ghost *of_calibration; /* [calibration], or NULL */
     double fov_mm;                /* along lines that are counted, whose fractions shifts are counted in */
@@ -84,16 +85,16 @@ static larmor_status correct(const image *m, const larmor_grid *grid, const int6
     LMR_HEAP LMR_NEW_ZEROS(unsigned char, turned, count + 1);
     LMR_OWN_MEMORY(double, k, larmor_array_download(x->traj, LARMOR_F64, &k));
     LMR_TRY(larmor_samples_align(x, &kspace, &traj));
-    larmor_ghost alone = {0, 0};
-    if (m->turned && calibration) LMR_TRY(find_in_calibration(kspace, traj, grid, turned, &alone));
+    larmor_ghost of_turned = {0, 0};
+    if (m->turned && calibration) LMR_TRY(find_in_calibration(kspace, traj, grid, turned, &of_turned));
     for (int64_t i = 0; i < count; i++) {
         const int64_t of_image = readout ? readout[i] : i;
         if (calibration)
-            of[i] = m->of_calibration && count == m->calibration ? m->of_calibration[i] : m->mean;
+            of[i] = m->of_calibration && count == m->calibration ? m->of_calibration[i] : m->alone;
         else
             of[i] = m->of[of_image];
         of[i].shift *= grid->fov_mm[0] / m->fov_mm;
-        if (m->turned && calibration) of[i] = alone;
+        if (m->turned && calibration) of[i] = of_turned;
         if (m->turned && !calibration) turned[i] = m->turned[of_image];
     }
     LMR_TRY(larmor_ghost_correct(kspace, traj, m->turned ? turned : NULL, of));
@@ -188,6 +189,8 @@ typedef struct found {
     larmor_ghost_report report;
     int64_t navigators, shots;
     int is_reversed; /* 1: lines of one direction are read from the wrong end, and nothing is corrected */
+    int is_asked;    /* 1: lines are too far apart for the image to show its ghost */
+    lmr_ghost_of_coils coils;
 } found;
 
 static void average(image *m)
@@ -236,6 +239,23 @@ static void add_to(larmor_ghost *of, int64_t count, const larmor_ghost *rest)
     }
 }
 
+/* Lines too far apart: of m->rest, and of calibration. */
+static larmor_status ask_coils(const larmor_recon *r, int group, const larmor_array *kspace, const larmor_array *traj,
+                               image *m, found *f)
+{
+    LMR_FREED_BY(larmor_samples_free) larmor_samples x = {0};
+    LMR_OWNED(larmor_array) *their_kspace = NULL, *their_traj = NULL;
+    const larmor_grid all = uncut(&r->facts.grid[group]);
+    f->is_asked = 1;
+    LMR_TRY(lmr_source_samples(r->facts.source, group, &all, 1, r->facts.info.coils, r->facts.dev, &x));
+    if (x.traj) LMR_TRY(larmor_samples_align(&x, &their_kspace, &their_traj));
+    LMR_TRY(
+        lmr_ghost_by_coils(kspace, traj, their_kspace, their_traj, lmr_grid_shape(&r->facts.grid[group]), &f->coils));
+    f->rest = f->coils.ghost;
+    m->alone = f->coils.calibration;
+    return LARMOR_OK;
+}
+
 static int is_reversed(const larmor_ghost_report *report)
 {
     return report->forward && report->reversed < MAX_REVERSED * report->after;
@@ -259,7 +279,7 @@ static larmor_status find_turned(const larmor_recon *r, int group, const larmor_
     f->is_reversed = count && is_reversed(&f->report);
     shows = count && f->report.is_clear && !f->is_reversed;
     const double before = f->report.before, gain = before - f->report.after;
-    if (!is_called_epi)
+    if (!is_called_epi || f->report.gap > MAX_LINE_DISTANCE)
         shows &= f->report.spacing < MAX_TURNED_DISTANCE && gain > MIN_GAIN_TURNED * before &&
                  gain > MIN_PART_OF_ANY * (before - f->report.any);
     if (!shows) free_image(m);
@@ -288,37 +308,77 @@ static larmor_status find_one(const larmor_recon *r, int group, kind of, image *
         free_image(m);
         return LARMOR_OK;
     }
-    if (f->navigators && f->report.spacing > MAX_LINE_DISTANCE) f->rest = (larmor_ghost){0, 0};
+    const int is_sparse = f->report.gap > MAX_LINE_DISTANCE && !f->report.pairs && !m->turned;
+    if (is_sparse) f->rest = (larmor_ghost){0, 0};
+    if (is_sparse && !f->navigators) LMR_TRY(ask_coils(r, group, kspace, traj, m, f));
     add_to(m->of, m->readouts, &f->rest);
     if (m->of_calibration) add_to(m->of_calibration, m->calibration, &f->rest);
     average(m);
     f->mean = m->mean;
+    if (!f->is_asked) m->alone = m->mean;
     return LARMOR_OK;
+}
+
+static void log_sparse(larmor_recon *r, const char *which, const found *f)
+{
+    if (!f->coils.is_known)
+        lmr_log(
+            &r->events,
+            "ghost%s: lines are %.3g/FOV apart, so that their image does not show whether both directions differ, "
+            "and no several coils with dense lines around the centre (calibration) do; nothing is corrected",
+            which, f->report.gap);
+    else if (!f->coils.is_clear)
+        lmr_log(&r->events,
+                "ghost%s: lines of both directions differ by nothing that coils and calibration show "
+                "clearly",
+                which);
+    else
+        lmr_log(&r->events,
+                "ghost%s: lines of both directions differ by %.3g degrees and %.3g/FOV, by coils and calibration, "
+                "whose misfit is %.2g times as large without; corrected (opts.no_ghost: not)",
+                which, f->mean.phase * DEGREES, f->mean.shift, 1 + f->coils.gain);
+    if (f->coils.calibration.phase != 0 || f->coils.calibration.shift != 0)
+        lmr_log(&r->events,
+                "ghost%s: calibration lines of both directions differ by %.3g degrees and %.3g/FOV; "
+                "corrected",
+                which, f->coils.calibration.phase * DEGREES, f->coils.calibration.shift);
+}
+
+static void log_dense(larmor_recon *r, const char *which, const found *f)
+{
+    const double less = 100 * (1 - f->report.after / f->report.before);
+    if (f->mean.phase == 0 && f->mean.shift == 0)
+        lmr_log(&r->events, "ghost%s: lines of both directions differ by nothing that the data show clearly", which);
+    else if (f->report.pairs && !f->navigators)
+        lmr_log(&r->events,
+                "ghost%s: lines of both directions differ by %.3g degrees and %.3g/FOV, by %lld places with both; "
+                "corrected (opts.no_ghost: not)",
+                which, f->mean.phase * DEGREES, f->mean.shift, (long long)f->report.pairs);
+    else if (f->navigators)
+        lmr_log(&r->events,
+                "ghost%s: lines of both directions differ by %.3g degrees and %.3g/FOV, by %lld navigators of %lld "
+                "shot%s%s; of these the image says %.3g degrees and %.3g/FOV; corrected (opts.no_ghost: not)",
+                which, f->mean.phase * DEGREES, f->mean.shift, (long long)f->navigators, (long long)f->shots,
+                f->shots == 1 ? "" : "s",
+                f->rest.phase != 0 || f->rest.shift != 0 ? " and the image with the least ghost" : "",
+                f->rest.phase * DEGREES, f->rest.shift);
+    else
+        lmr_log(&r->events,
+                "ghost%s: lines of both directions differ by %.3g degrees and %.3g/FOV, by the image with the least "
+                "ghost, whose magnitudes have a sum that is %.2g %% smaller; corrected (opts.no_ghost: not)",
+                which, f->mean.phase * DEGREES, f->mean.shift, less);
 }
 
 static void log_ghost(larmor_recon *r, const larmor_group *g, const found *f)
 {
-    const double less = 100 * (1 - f->report.after / f->report.before);
-    char which[96] = "", from[96] = "the image with the least ghost";
+    char which[96] = "";
     if (r->list.groups > 1)
         snprintf(which, sizeof which, " of slice %d, contrast %d, repetition %d", g->slice, g->contrast,
                  g->repetition);
-    if (f->navigators)
-        snprintf(from, sizeof from, "%lld navigators of %lld shot%s%s", (long long)f->navigators, (long long)f->shots,
-                 f->shots == 1 ? "" : "s",
-                 f->rest.phase != 0 || f->rest.shift != 0 ? " and the image with the least ghost" : "");
-    if (f->mean.phase == 0 && f->mean.shift == 0)
-        lmr_log(&r->events, "ghost%s: lines of both directions differ by nothing that the data show clearly", which);
-    else if (f->navigators)
-        lmr_log(&r->events,
-                "ghost%s: lines of both directions differ by %.3g degrees and %.3g/FOV, by %s; of these the image "
-                "says %.3g degrees and %.3g/FOV; corrected (opts.no_ghost: not)",
-                which, f->mean.phase * DEGREES, f->mean.shift, from, f->rest.phase * DEGREES, f->rest.shift);
+    if (f->is_asked)
+        log_sparse(r, which, f);
     else
-        lmr_log(&r->events,
-                "ghost%s: lines of both directions differ by %.3g degrees and %.3g/FOV, by %s, whose magnitudes have "
-                "a sum that is %.2g %% smaller; corrected (opts.no_ghost: not)",
-                which, f->mean.phase * DEGREES, f->mean.shift, from, less);
+        log_dense(r, which, f);
 }
 
 static void log_ghost_range(larmor_recon *r, const ghosts *g, int64_t count)

@@ -16,7 +16,9 @@ typedef struct larmor_ghost {
 
 typedef struct larmor_ghost_report {
     int64_t forward, backward; /* lines of each direction; both 0 where readouts are no lines of both directions */
-    double spacing;            /* of the lines, in 1/FOV, on average */
+    int64_t pairs; /* places with lines of both directions, where these are half of all or more: then they say what
+                    * the ghost is, and the sums below are 0 */
+    double spacing, gap; /* of neighbouring lines, in 1/FOV: on average, and what one in ten exceeds */
     double before,
         after;  /* sum of the magnitudes of the coils' images, per voxel, as given and with what was found */
     double any; /* the same with any phase at each place along lines, if `turned` is given: a ghost needs no more */

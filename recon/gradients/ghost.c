@@ -8,6 +8,9 @@
 #include <complex.h>
 
 #include "core/core.h"
+#include "recon/gradients/ghost.h"
+
+typedef lmr_lines lines;
 
 enum {
     MOST_SIDE = 96, /* voxels of the images that are looked at */
@@ -40,16 +43,10 @@ static larmor_status check_scan(const larmor_array *kspace, const larmor_array *
 
 /* ---- lines ---- */
 
-typedef struct lines {
-    int nd, axis;
-    int64_t n, count;
-    double *k;         /* [nd, n, count] */
-    int64_t *length;   /* [count] samples that are there */
-    signed char *sign; /* [count] of k's direction along the axis; 0: no line along it */
-    int64_t forward, backward;
-} lines;
-
-LMR_FREES(free_lines, lines, sign, length, k)
+void lmr_ghost_lines_free(lines *l)
+{
+    LMR_FREE(l->sign, l->length, l->k);
+}
 
 static double *begin_of(const lines *l, int64_t line)
 {
@@ -107,8 +104,7 @@ static void find_axis(lines *l)
     }
 }
 
-/* turned: as of larmor_ghost_estimate. */
-static larmor_status find_lines(const larmor_array *traj, const unsigned char *turned, lines *l)
+larmor_status lmr_ghost_lines_find(const larmor_array *traj, const unsigned char *turned, lines *l)
 {
     const larmor_shape shape = larmor_array_shape(traj);
     LMR_REFUSE(shape.ndim != 3, LARMOR_ERR_SHAPE, "ghost: traj is %s, expected [nd, samples, lines]",
@@ -147,8 +143,8 @@ static double width_of(const double *k, int nd, int64_t n, int64_t i)
     return fabs(k[nd * after] - k[nd * before]) / (double)(after - before);
 }
 
-/* p(x) of a line, at places (v - nx/2)/nx; k begins at its first sample's coordinate along it. */
-static void project(const float *y, const double *k, int nd, int64_t n, int64_t nx, double reach, double complex *p)
+void lmr_ghost_project(const float *y, const double *k, int nd, int64_t n, int64_t nx, double reach,
+                       double complex *p)
 {
     memset(p, 0, (size_t)nx * sizeof *p);
     for (int64_t i = 0; i < n; i++) {
@@ -227,8 +223,8 @@ static larmor_status make_images(const larmor_array *kspace, const lines *l, lar
             double across;
             LMR_TRY(lmr_go_on());
             if (!is_central(l, i, (double)m->ny / 2 + .5, &across)) continue;
-            project(y + 2 * l->n * (i + l->count * coil[j]), begin_of(l, i) + l->axis, l->nd, l->length[i], m->nx,
-                    (double)m->nx / 2 + .5, p);
+            lmr_ghost_project(y + 2 * l->n * (i + l->count * coil[j]), begin_of(l, i) + l->axis, l->nd, l->length[i],
+                              m->nx, (double)m->nx / 2 + .5, p);
             add_line(m, j, l->sign[i] < 0, across, known ? &known[i] : NULL, p);
         }
     return LARMOR_OK;
@@ -337,30 +333,40 @@ static int wraps(const images *m, const larmor_ghost *g)
 
 larmor_status larmor_ghost_lines(const larmor_array *traj, int64_t *forward, int64_t *backward)
 {
-    LMR_FREED_BY(free_lines) lines l = {.k = NULL};
+    LMR_FREED_BY(lmr_ghost_lines_free) lines l = {.k = NULL};
     LMR_NEED(traj, forward, backward);
-    LMR_TRY(find_lines(traj, NULL, &l));
+    LMR_TRY(lmr_ghost_lines_find(traj, NULL, &l));
     *forward = l.forward;
     *backward = l.backward;
     return LARMOR_OK;
 }
 
-/* The distance of the lines in the central plane from each other, in 1/FOV, on average. */
-static larmor_status find_spacing(const lines *l, double *spacing)
+/* The distance of the lines in the central plane from each other: on average, and what one in ten exceeds. */
+static larmor_status find_spacing(const lines *l, larmor_ghost_report *report)
 {
-    double low = INFINITY, high = -INFINITY, across;
-    int64_t places = 0;
-    LMR_NEW(double, at, l->count + 1);
-    for (int64_t i = 0; i < l->count; i++) {
-        int known = 0;
-        if (!is_central(l, i, INFINITY, &across)) continue;
-        for (int64_t j = 0; j < places && !known; j++) known = fabs(at[j] - across) < max_line_width;
-        if (!known) at[places++] = across;
-        low = fmin(low, across);
-        high = fmax(high, across);
-    }
-    free(at);
-    *spacing = places > 1 ? (high - low) / (double)(places - 1) : 1;
+    double across;
+    int64_t places = 0, gaps = 0;
+    LMR_HEAP LMR_NEW(double, at, l->count + 1);
+    for (int64_t i = 0; i < l->count; i++)
+        if (is_central(l, i, INFINITY, &across)) at[places++] = across;
+    lmr_sort_f64(at, places);
+    const double extent = places ? at[places - 1] - at[0] : 0;
+    for (int64_t i = 1; i < places; i++)
+        if (at[i] - at[i - 1] > max_line_width) at[gaps++] = at[i] - at[i - 1];
+    report->spacing = gaps ? extent / (double)gaps : 1;
+    report->gap = gaps ? lmr_select_f64(at, gaps, 9 * gaps / 10) : 1;
+    return LARMOR_OK;
+}
+
+/* Lines of both directions at the same places say so themselves: the sum of their images' magnitudes is least where
+ * they cancel each other. */
+static larmor_status find_in_pairs(const larmor_array *kspace, const lines *l, larmor_shape image,
+                                   const larmor_ghost *known, larmor_ghost *found, larmor_ghost_report *report)
+{
+    const int64_t nx = image.dim[l->axis] < MOST_SIDE ? image.dim[l->axis] : MOST_SIDE;
+    LMR_OWN_MEMORY(float, y, larmor_array_download(kspace, LARMOR_C64, &y));
+    LMR_TRY(lmr_ghost_of_pairs(l, y, larmor_array_shape(kspace).dim[2], known, nx, &report->pairs, found));
+    report->is_clear = found->phase != 0 || found->shift != 0;
     return LARMOR_OK;
 }
 
@@ -369,26 +375,28 @@ larmor_status larmor_ghost_estimate(const larmor_array *kspace, const larmor_arr
                                     larmor_ghost_report *report)
 {
     larmor_ghost_report unused;
-    LMR_FREED_BY(free_lines) lines l = {.k = NULL};
+    LMR_FREED_BY(lmr_ghost_lines_free) lines l = {.k = NULL};
     LMR_FREED_BY(free_images) images m = {.nx = 0};
     LMR_NEED(kspace, traj, found);
     if (!report) report = &unused;
     *report = (larmor_ghost_report){.forward = 0};
     *found = (larmor_ghost){0, 0};
     LMR_TRY(check_scan(kspace, traj));
-    LMR_TRY(find_lines(traj, turned, &l));
+    LMR_TRY(lmr_ghost_lines_find(traj, turned, &l));
     if (l.nd < 2 || l.nd != image.ndim || !goes_both_ways(&l)) return LARMOR_OK;
-    LMR_TRY(find_spacing(&l, &report->spacing));
-    LMR_TRY(make_images(kspace, &l, image, known, &m));
-    larmor_ghost best = {0, 0};
+    LMR_TRY(find_spacing(&l, report));
     report->forward = l.forward;
     report->backward = l.backward;
+    LMR_TRY(find_in_pairs(kspace, &l, image, known, found, report));
+    if (report->pairs) return LARMOR_OK;
+    LMR_TRY(make_images(kspace, &l, image, known, &m));
+    larmor_ghost best = {0, 0};
     report->before = sum_of_magnitudes(&m, found);
     report->after = search(&m, &best);
     if (turned) report->any = sum_of_any(&m);
     report->is_clear = report->after < (1 - min_gain) * report->before;
     if (report->is_clear) *found = best;
-    if (report->is_clear && !known && report->spacing < max_spacing && wraps(&m, &best))
+    if (report->is_clear && !known && report->gap < max_spacing && wraps(&m, &best))
         found->phase += best.phase > 0 ? -M_PI : M_PI;
     if (report == &unused) return LARMOR_OK;
     reverse_backward(&m);
@@ -398,8 +406,7 @@ larmor_status larmor_ghost_estimate(const larmor_array *kspace, const larmor_arr
 
 /* ---- navigators ---- */
 
-/* The phase of d(x) = |d| exp(i (phase - 2 pi shift x)): where the sum without it is largest. */
-static larmor_ghost fit_phase(const double complex *d, int64_t nx)
+larmor_ghost lmr_ghost_fit(const double complex *d, int64_t nx)
 {
     double step = .25, best = 0, most = -1;
     double complex at_best = 1;
@@ -443,7 +450,7 @@ larmor_status larmor_ghost_navigators(const larmor_array *kspace, const larmor_a
     LMR_HEAP LMR_NEW_ZEROS(double complex, d, nx);
     for (int64_t c = 0; c < coils; c++) {
         for (int64_t i = first; i < end; i++)
-            project(y + 2 * n * (i + count * c), k + n * i, 1, n, nx, (double)nx / 2, p + nx * i);
+            lmr_ghost_project(y + 2 * n * (i + count * c), k + n * i, 1, n, nx, (double)nx / 2, p + nx * i);
         for (int64_t i = first; i < end; i++) {
             const int forward = k[n * i + n - 1] > k[n * i];
             int64_t side[2], sides = 0;
@@ -460,7 +467,7 @@ larmor_status larmor_ghost_navigators(const larmor_array *kspace, const larmor_a
             }
         }
     }
-    *found = fit_phase(d, nx);
+    *found = lmr_ghost_fit(d, nx);
     return LARMOR_OK;
 }
 
@@ -559,11 +566,11 @@ static larmor_status correct(lines *l, const larmor_ghost *ghost, int64_t coils,
 larmor_status larmor_ghost_correct(larmor_array *kspace, larmor_array *traj, const unsigned char *turned,
                                    const larmor_ghost *ghost)
 {
-    LMR_FREED_BY(free_lines) lines l = {.k = NULL};
+    LMR_FREED_BY(lmr_ghost_lines_free) lines l = {.k = NULL};
     LMR_HEAP float *y = NULL;
     LMR_NEED(kspace, traj, ghost);
     LMR_TRY(check_scan(kspace, traj));
-    LMR_TRY(find_lines(traj, turned, &l));
+    LMR_TRY(lmr_ghost_lines_find(traj, turned, &l));
     if (turned || goes_both_ways(&l)) {
         LMR_TRY(larmor_array_download(kspace, LARMOR_C64, &y));
         LMR_TRY(correct(&l, ghost, larmor_array_shape(kspace).dim[2], y));

@@ -530,3 +530,70 @@ TEST(a_reference_of_another_ghost_dwell_time_or_number_of_shots_leaves_no_ghost)
         assert_true(whole > 4 * left);
     }
 }
+
+enum { REFERENCE = 24 }; /* lines for calibration */
+
+/* The image by default, and `as_given` without a correction. */
+static void compare_images(const readout *list, int count, float complex *image, float complex *as_given,
+                           double error[2])
+{
+    OWNED(stored) s = stored_readouts(list, count, RECEIVERS);
+    HEAP float complex *by_default = image_of(&s, 0, 0), *without = image_of(&s, 0, 1);
+    memcpy(image, by_default, sizeof *image * MATRIX * MATRIX);
+    memcpy(as_given, without, sizeof *image * MATRIX * MATRIX);
+    error[0] = error_of_magnitudes(by_default, &s);
+    error[1] = error_of_magnitudes(without, &s);
+}
+
+/* Lines two and three apart, whose image folds onto its ghost, without navigators, and a reference of one direction
+ * or of both: whichever ghost there is leaves none, and where there is none nothing changes. */
+TEST(coils_say_what_the_ghost_is_of_lines_too_far_apart_for_their_image_to_say)
+{
+    static const larmor_ghost ghosts[2][2] = {{{0, 0}, {-2.2, .3}}, {{0, 0}, {.9, .45}}}; /* by `both` */
+    static float complex image[MATRIX * MATRIX], as_given[MATRIX * MATRIX];
+    for (int both = 0; both < 2; both++)
+        for (int i = 0; i < 2; i++) {
+            readout list[2 * MATRIX];
+            int count = 0;
+            double error[2];
+            for (int l = 0; l < REFERENCE; l++)
+                list[count++] = (readout){.ky = (MATRIX - REFERENCE) / 2 + l,
+                                          .back = both && l % 2,
+                                          .ghost = ghosts[both][i],
+                                          .flags = LARMOR_ACQ_CALIBRATION,
+                                          .dwell_us = 8};
+            for (int l = 0; l < MATRIX / (2 + both); l++)
+                list[count++] = (readout){.ky = (2 + both) * l, .back = l % 2, .ghost = ghosts[both][i]};
+            compare_images(list, count, image, as_given, error);
+            if (i) assert_at_most(error[0], both ? .05 : .03);
+            if (i) assert_true(error[1] > 4 * error[0]);
+            if (!i) assert_memory_equal(image, as_given, sizeof image);
+        }
+}
+
+/* Without a reference nothing tells; of lines that were acquired in both directions each pair does, where the sum of
+ * magnitudes is least once they cancel. */
+TEST(lines_of_both_directions_at_each_place_say_what_their_ghost_is)
+{
+    static const larmor_ghost ghosts[] = {{0, 0}, {-2.2, .3}};
+    static float complex image[MATRIX * MATRIX], as_given[MATRIX * MATRIX];
+    for (int i = 0; i < 2; i++) {
+        readout list[2 * MATRIX];
+        double error[2];
+        for (int l = 0; l < 2 * MATRIX; l++) list[l] = (readout){.ky = l / 2, .back = l % 2, .ghost = ghosts[i]};
+        compare_images(list, 2 * MATRIX, image, as_given, error);
+        if (i) assert_at_most(error[0], .03);
+        if (i) assert_true(error[1] > 4 * error[0]);
+        if (!i) assert_memory_equal(image, as_given, sizeof image);
+    }
+}
+
+TEST(lines_too_far_apart_without_a_reference_stay_as_they_are)
+{
+    static float complex image[MATRIX * MATRIX], as_given[MATRIX * MATRIX];
+    readout list[MATRIX];
+    double error[2];
+    for (int l = 0; l < MATRIX / 2; l++) list[l] = (readout){.ky = 2 * l, .back = l % 2, .ghost = {.9, .45}};
+    compare_images(list, MATRIX / 2, image, as_given, error);
+    assert_memory_equal(image, as_given, sizeof image);
+}

@@ -1,0 +1,54 @@
+/* Lines of both directions, and what their ghosts are found from. SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+#include <complex.h>
+#include <stdint.h>
+
+#include "larmor/ghost.h"
+
+typedef struct lmr_lines {
+    int nd, axis;
+    int64_t n, count;
+    double *k;         /* [nd, n, count] */
+    int64_t *length;   /* [count] samples that are there */
+    signed char *sign; /* [count] of k's direction along the axis; 0: no line along it */
+    int64_t forward, backward;
+} lmr_lines;
+
+/* turned: as of larmor_ghost_estimate. */
+larmor_status lmr_ghost_lines_find(const larmor_array *traj, const unsigned char *turned, lmr_lines *l);
+void lmr_ghost_lines_free(lmr_lines *l);
+
+/* p(x) of a line, at places (v - nx/2)/nx; k begins at its first sample's coordinate along it. Samples farther than
+ * `reach` are left out. */
+void lmr_ghost_project(const float *y, const double *k, int nd, int64_t n, int64_t nx, double reach,
+                       double complex *p);
+
+/* The phase of d(x) = |d| exp(i (phase - 2 pi shift x)): where the sum without it is largest. */
+larmor_ghost lmr_ghost_fit(const double complex *d, int64_t nx);
+
+/* The ghost of lines that were acquired in both directions at the same places, by what differs within these pairs.
+ *
+ * y      complex [n, count, coils].
+ * known  [count] what is corrected before; or NULL.
+ * found  zero where it is not clear. Returns 0 in *pairs if fewer than half of the places are pairs.
+ * Errors LARMOR_ERR_MEMORY. */
+larmor_status lmr_ghost_of_pairs(const lmr_lines *l, const float *y, int64_t coils, const larmor_ghost *known,
+                                 int64_t nx, int64_t *pairs, larmor_ghost *found);
+
+typedef struct lmr_ghost_of_coils {
+    larmor_ghost ghost;       /* of the image; zero where it is not clear */
+    larmor_ghost calibration; /* of the calibration lines, likewise */
+    int is_known;             /* 0: a single coil, or no dense centre: the scan does not tell */
+    int is_clear;
+    double gain; /* by how much less the samples are off what maps explain, relative to what is left */
+} lmr_ghost_of_coils;
+
+/* The ghost of a plane's lines that are too far apart for its image to show it: the phase and the shift by which
+ * coils explain lines of both directions together best. Coils are known from the dense lines around the centre of
+ * the calibration, after a ghost of its own.
+ *
+ * kspace, traj  as of larmor_ghost_estimate; calibration and its trajectory likewise, NULL: the image's own lines. */
+larmor_status lmr_ghost_by_coils(const larmor_array *kspace, const larmor_array *traj,
+                                 const larmor_array *calibration, const larmor_array *calibration_traj,
+                                 larmor_shape image, lmr_ghost_of_coils *found);
