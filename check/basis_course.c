@@ -84,7 +84,7 @@ static larmor_status open_courses(const lmr_job *job, const lmr_solved *s, const
     LMR_OWN_MEMORY(float, left, larmor_pick_samples(r, c->chosen, c->count, &left));
     c->signal = sum_frames(c, data, c->left);
     sum_frames(c, left, c->left);
-    LMR_TRY(larmor_array_download(job->facts->basis, LARMOR_C128, (void *)&c->basis));
+    LMR_TRY(larmor_array_download(job->facts->basis, LARMOR_C128, &c->basis));
     for (int64_t i = 0; i < c->frames * rank; i++) c->basis[i] *= sqrt(c->samples[i % c->frames]);
     return LARMOR_OK;
 }

@@ -222,7 +222,7 @@ static larmor_status compare_residual(const fit_run *r)
     const int64_t voxels = larmor_array_count(r->maps.residual);
     int64_t fitted = 0;
     if (!(r->s->noise > 0)) return LARMOR_OK;
-    APP_OWN_MEMORY(float, left, larmor_array_download(r->maps.residual, LARMOR_F32, (void *)&left));
+    APP_OWN_MEMORY(float, left, larmor_array_download(r->maps.residual, LARMOR_F32, &left));
     for (int64_t i = 0; i < voxels; i++)
         if (left[i] > 0) left[fitted++] = left[i];
     qsort(left, (size_t)fitted, sizeof *left, by_size);
