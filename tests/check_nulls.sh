@@ -80,9 +80,9 @@ C
                 sub(/(, )?\.\.\./, "", call)
                 sub(/(, )?\.\.\./, "", given)
                 sub(/(, )?\.\.\./, "", counted)
-                printf "    CALL(\"%s\", %s(%s));\n", name, name, call
-                if (given != call) printf "    CALL(\"%s (with room)\", %s(%s));\n", name, name, given
-                if (counted != call) printf "    CALL(\"%s (with numbers)\", %s(%s));\n", name, name, counted
+                printf "    CALL(\"%s\", (%s)(%s));\n", name, name, call
+                if (given != call) printf "    CALL(\"%s (with room)\", (%s)(%s));\n", name, name, given
+                if (counted != call) printf "    CALL(\"%s (with numbers)\", (%s)(%s));\n", name, name, counted
             }
         }
         function output(parameter, type) {
