@@ -91,6 +91,14 @@ static larmor_status judge(const lmr_frame *frame, larmor_recon_report *result)
     return LARMOR_OK;
 }
 
+static void warn_of_single(const lmr_job *job)
+{
+    const larmor_recon_opts *o = &job->settings->opts;
+    if (job->events->series > 1 || (!o->iters && o->damping == 0 && !o->median)) return;
+    lmr_warn(job->events, "opts.method nlinv: opts.iters, opts.damping and opts.median have no effect on a single "
+                          "image: they are of frames that follow the first.");
+}
+
 larmor_status lmr_nlinv_frames(lmr_job *job, const lmr_frame *frames, int count, larmor_array **x,
                                larmor_recon_report *result)
 {
@@ -100,6 +108,7 @@ larmor_status lmr_nlinv_frames(lmr_job *job, const lmr_frame *frames, int count,
     result->lambda_from = LARMOR_LAMBDA_NONE;
     if (!series) LMR_TRY(larmor_nlinv_series_create(lmr_grid_shape(&frames->grid), &opts, &series));
     if (job->found.follow.on) job->found.follow.series = series;
+    if (count == 1 && !job->found.follow.on) warn_of_single(job);
     if (count > 1) st = begin(job, frames, count < FIRST_TOGETHER ? count : FIRST_TOGETHER, series);
     if (!st) st = run(job, frames, count, series, x, result);
     if (!job->found.follow.on) larmor_nlinv_series_free(series);

@@ -458,7 +458,15 @@ void lmr_partial_report(const lmr_job *job, const char *name, const larmor_recon
     const double percent = 100;
     const int automatic = job->settings->opts.partial_fourier == LARMOR_PARTIAL_AUTO;
     const char *way = "homodyne, the image has the phase of its centre", *why = "";
-    if (now->partial_fourier == LARMOR_PARTIAL_AUTO) return;
+    if (now->partial_fourier == LARMOR_PARTIAL_AUTO) {
+        if (!automatic && job->settings->opts.partial_fourier != LARMOR_PARTIAL_ZERO)
+            lmr_log(
+                job->events,
+                "%s: partial Fourier: nothing is filled in, as k-space reaches as far on both sides or samples are "
+                "on no lines of a grid",
+                name);
+        return;
+    }
     if (now->partial_fourier == LARMOR_PARTIAL_POCS) way = "POCS, what is missing gets the phase of the centre";
     if (now->partial_fourier == LARMOR_PARTIAL_ZERO) way = "not filled in";
     if (now->partial_fourier == LARMOR_PARTIAL_ZERO && (!automatic || now->off_phase >= 1)) return;

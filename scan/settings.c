@@ -129,6 +129,7 @@ static const rule rules[] = {
     {OF("weighted", WITH_MAPS), .is_harmless = 1},
     {OF("normalise", OF_MAPS), .is_harmless = 1},
     {OF("crop", OF_MAPS), .is_harmless = 1},
+    {OF("calibration", OF_PHASES), .is_harmless = 1},
     {OF("tol", ITERATIVE), .is_harmless = 1},
     {OF("lambda", ITERATIVE), .is_harmless = 1},
     {OF("toeplitz", ITERATIVE), .value = 1, .is_harmless = 1},

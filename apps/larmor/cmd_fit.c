@@ -213,7 +213,8 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Right fits leave less than the noise, as parameters follow a part of it: docs/records/fit.md, "More than the noise". */
+/* Right fits leave less than the noise, as parameters follow a part of it: docs/records/fit.md, "More than the
+ * noise". */
 static const double most_over_noise = 1.5;
 
 /* The middle of the voxels' residuals against the noise that was given. */

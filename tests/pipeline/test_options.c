@@ -54,6 +54,7 @@ TEST(an_option_that_has_no_effect_with_the_others_is_refused_before_anything_is_
         {OPTS(.method = "nlinv", .normalise = LARMOR_NORMALISE_BODY), NULL,
          "opts.normalise: has no effect with opts.method nlinv"},
         {OPTS(.method = "nlinv", .crop = LARMOR_CROP_HARD), NULL, "opts.crop: has no effect"},
+        {OPTS(.method = "nlinv", .calibration = 12), NULL, "opts.calibration: has no effect"},
         {OPTS(.method = "grid", .toeplitz = 1), NULL, "opts.toeplitz on: has no effect"},
         {OPTS(.method = "tgv", .partial_fourier = LARMOR_PARTIAL_POCS), NULL,
          "it is an option of opts.method auto and cg."},
