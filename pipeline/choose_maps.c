@@ -217,10 +217,11 @@ static int lacks_lines(const lmr_calibration_survey *survey)
 
 enum { LEAST_VOXELS = 3 }; /* along an axis, for a calibration region of ESPIRiT's windows */
 
+/* In the plane: few partitions have maps by Walsh's method. */
 static int is_narrow(const larmor_grid *grid)
 {
     int narrow = 0;
-    for (int d = 0; d < grid->ndim; d++)
+    for (int d = 0; d < grid->ndim && d < 2; d++)
         narrow |= !grid->apart[d] && grid->matrix[d] > 1 && grid->matrix[d] < LEAST_VOXELS;
     return narrow;
 }
