@@ -2,7 +2,6 @@
 #include "scan/ghost.h"
 
 #include "core/core.h"
-#include "recon/gradients/ghost.h"
 #include "scan/ragged.h"
 #include "scan/source.h"
 
@@ -190,7 +189,7 @@ typedef struct found {
     int64_t navigators, shots;
     int is_reversed; /* 1: lines of one direction are read from the wrong end, and nothing is corrected */
     int is_asked;    /* 1: lines are too far apart for the image to show its ghost */
-    lmr_ghost_of_coils coils;
+    larmor_ghost_of_coils coils;
 } found;
 
 static void average(image *m)
@@ -249,8 +248,8 @@ static larmor_status ask_coils(const larmor_recon *r, int group, const larmor_ar
     f->is_asked = 1;
     LMR_TRY(lmr_source_samples(r->facts.source, group, &all, 1, r->facts.info.coils, r->facts.dev, &x));
     if (x.traj) LMR_TRY(larmor_samples_align(&x, &their_kspace, &their_traj));
-    LMR_TRY(
-        lmr_ghost_by_coils(kspace, traj, their_kspace, their_traj, lmr_grid_shape(&r->facts.grid[group]), &f->coils));
+    LMR_TRY(larmor_ghost_by_coils(kspace, traj, their_kspace, their_traj, lmr_grid_shape(&r->facts.grid[group]),
+                                  &f->coils));
     f->rest = f->coils.ghost;
     m->alone = f->coils.calibration;
     return LARMOR_OK;

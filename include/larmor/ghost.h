@@ -66,6 +66,28 @@ LARMOR_API larmor_status larmor_ghost_estimate(const larmor_array *kspace, const
                                                const larmor_ghost *known, larmor_ghost *found,
                                                larmor_ghost_report *report);
 
+typedef struct larmor_ghost_of_coils {
+    larmor_ghost ghost;       /* of the image; zero where it is not clear */
+    larmor_ghost calibration; /* of the calibration lines, likewise */
+    int is_known;             /* 0: a single coil, or no dense centre: the scan does not tell */
+    int is_clear;
+    double gain; /* by how much less the samples are off what the coils explain, relative to what is left */
+} larmor_ghost_of_coils;
+
+/* The same of lines of a plane that are too far apart for its image to show the ghost: the phase and the shift by
+ * which several coils explain lines of both directions together best. Coils are known from 12 or more dense lines
+ * around the centre of the calibration, after a ghost of its own. Of one coil the image's ghost is taken to be that
+ * of the calibration.
+ *
+ * kspace  complex [samples, lines, coils]; traj real [2, samples, lines], in the order of time.
+ * calibration, calibration_traj  likewise, with as many coils; NULL: the image's own lines.
+ * image   of the grid.
+ * found   all zero where the scan does not tell.
+ * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_ghost_by_coils(const larmor_array *kspace, const larmor_array *traj,
+                                               const larmor_array *calibration, const larmor_array *calibration_traj,
+                                               larmor_shape image, larmor_ghost_of_coils *found);
+
 /* The same from navigators: lines through ky = 0 of alternating directions. Each is compared with the mean of its
  * neighbours of the other direction, in which phases that grow with time cancel, summed over the coils.
  *

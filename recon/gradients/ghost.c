@@ -31,7 +31,7 @@ static const double min_edge_energy = 4; /* of the rows at the edges, over those
 static const double max_spacing = 1.5;   /* 1/FOV: farther lines fold the image */
 static const double min_correction = 1e-4; /* rad and cycles per field of view */
 
-static larmor_status check_scan(const larmor_array *kspace, const larmor_array *traj)
+larmor_status lmr_ghost_check(const larmor_array *kspace, const larmor_array *traj)
 {
     const larmor_shape y = larmor_array_shape(kspace), k = larmor_array_shape(traj);
     if (y.ndim == 3 && k.ndim == 3 && k.dim[0] >= 1 && k.dim[0] <= 3 && k.dim[1] == y.dim[0] && k.dim[2] == y.dim[1])
@@ -381,7 +381,7 @@ larmor_status larmor_ghost_estimate(const larmor_array *kspace, const larmor_arr
     if (!report) report = &unused;
     *report = (larmor_ghost_report){.forward = 0};
     *found = (larmor_ghost){0, 0};
-    LMR_TRY(check_scan(kspace, traj));
+    LMR_TRY(lmr_ghost_check(kspace, traj));
     LMR_TRY(lmr_ghost_lines_find(traj, turned, &l));
     if (l.nd < 2 || l.nd != image.ndim || !goes_both_ways(&l)) return LARMOR_OK;
     LMR_TRY(find_spacing(&l, report));
@@ -569,7 +569,7 @@ larmor_status larmor_ghost_correct(larmor_array *kspace, larmor_array *traj, con
     LMR_FREED_BY(lmr_ghost_lines_free) lines l = {.k = NULL};
     LMR_HEAP float *y = NULL;
     LMR_NEED(kspace, traj, ghost);
-    LMR_TRY(check_scan(kspace, traj));
+    LMR_TRY(lmr_ghost_check(kspace, traj));
     LMR_TRY(lmr_ghost_lines_find(traj, turned, &l));
     if (turned || goes_both_ways(&l)) {
         LMR_TRY(larmor_array_download(kspace, LARMOR_C64, &y));

@@ -15,6 +15,9 @@ typedef struct lmr_lines {
     int64_t forward, backward;
 } lmr_lines;
 
+/* Errors: LARMOR_ERR_SHAPE where these are no complex [samples, lines, coils] and [nd, samples, lines]. */
+larmor_status lmr_ghost_check(const larmor_array *kspace, const larmor_array *traj);
+
 /* turned: as of larmor_ghost_estimate. */
 larmor_status lmr_ghost_lines_find(const larmor_array *traj, const unsigned char *turned, lmr_lines *l);
 void lmr_ghost_lines_free(lmr_lines *l);
@@ -35,20 +38,3 @@ larmor_ghost lmr_ghost_fit(const double complex *d, int64_t nx);
  * Errors LARMOR_ERR_MEMORY. */
 larmor_status lmr_ghost_of_pairs(const lmr_lines *l, const float *y, int64_t coils, const larmor_ghost *known,
                                  int64_t nx, int64_t *pairs, larmor_ghost *found);
-
-typedef struct lmr_ghost_of_coils {
-    larmor_ghost ghost;       /* of the image; zero where it is not clear */
-    larmor_ghost calibration; /* of the calibration lines, likewise */
-    int is_known;             /* 0: a single coil, or no dense centre: the scan does not tell */
-    int is_clear;
-    double gain; /* by how much less the samples are off what maps explain, relative to what is left */
-} lmr_ghost_of_coils;
-
-/* The ghost of a plane's lines that are too far apart for its image to show it: the phase and the shift by which
- * coils explain lines of both directions together best. Coils are known from the dense lines around the centre of
- * the calibration, after a ghost of its own.
- *
- * kspace, traj  as of larmor_ghost_estimate; calibration and its trajectory likewise, NULL: the image's own lines. */
-larmor_status lmr_ghost_by_coils(const larmor_array *kspace, const larmor_array *traj,
-                                 const larmor_array *calibration, const larmor_array *calibration_traj,
-                                 larmor_shape image, lmr_ghost_of_coils *found);

@@ -133,6 +133,11 @@ static larmor_status read_scan(const larmor_array *kspace, const larmor_array *t
     return LARMOR_OK;
 }
 
+static int is_plane(const larmor_array *traj)
+{
+    return larmor_array_shape(traj).dim[0] == 2;
+}
+
 /* is_dense [count]: lines around the centre without a gap. Returns how many places they have; *farthest from the
  * centre. */
 static larmor_status find_dense(const scan *s, unsigned char *is_dense, int64_t *places, double *farthest)
@@ -294,7 +299,7 @@ static double explain(const model *m, int64_t v, const double complex *M, double
     return explained;
 }
 
-static larmor_status fit(const model *m, lmr_ghost_of_coils *found)
+static larmor_status fit(const model *m, larmor_ghost_of_coils *found)
 {
     static const larmor_ghost none = {0, 0};
     double trace = 0, left = m->energy;
@@ -321,7 +326,7 @@ static larmor_status fit(const model *m, lmr_ghost_of_coils *found)
 
 /* found->ghost, with calibration lines corrected by theirs. */
 static larmor_status find_by(const scan *lines, const scan *centre, const unsigned char *is_dense, double farthest,
-                             larmor_shape image, lmr_ghost_of_coils *found)
+                             larmor_shape image, larmor_ghost_of_coils *found)
 {
     const int across = lines->l.axis == 0;
     LMR_FREED_BY(free_model)
@@ -333,21 +338,26 @@ static larmor_status find_by(const scan *lines, const scan *centre, const unsign
     return fit(&m, found);
 }
 
-larmor_status lmr_ghost_by_coils(const larmor_array *kspace, const larmor_array *traj,
-                                 const larmor_array *calibration, const larmor_array *calibration_traj,
-                                 larmor_shape image, lmr_ghost_of_coils *found)
+larmor_status larmor_ghost_by_coils(const larmor_array *kspace, const larmor_array *traj,
+                                    const larmor_array *calibration, const larmor_array *calibration_traj,
+                                    larmor_shape image, larmor_ghost_of_coils *found)
 {
     LMR_FREED_BY(free_scan) scan lines = {.coils = 0}, centre = {.coils = 0};
     int64_t places = 0, count = 0;
     double farthest = 0;
-    *found = (lmr_ghost_of_coils){.is_known = 0};
+    LMR_NEED(found);
+    *found = (larmor_ghost_of_coils){.is_known = 0};
+    LMR_NEED(kspace, traj);
+    LMR_TRY(lmr_ghost_check(kspace, traj));
     if (!calibration || larmor_array_shape(kspace).dim[2] < 2) {
         calibration = kspace;
         calibration_traj = traj;
     }
+    LMR_TRY(lmr_ghost_check(calibration, calibration_traj));
+    if (image.ndim != 2 || !is_plane(traj) || !is_plane(calibration_traj)) return LARMOR_OK;
     LMR_TRY(read_scan(kspace, traj, &lines));
     LMR_TRY(read_scan(calibration, calibration_traj, &centre));
-    if (image.ndim != 2 || lines.coils != centre.coils || lines.l.axis != centre.l.axis) return LARMOR_OK;
+    if (lines.coils != centre.coils || lines.l.axis != centre.l.axis) return LARMOR_OK;
     LMR_HEAP LMR_NEW(unsigned char, is_dense, centre.l.count + 1);
     LMR_TRY(find_dense(&centre, is_dense, &places, &farthest));
     if (places < MIN_CENTRE) return LARMOR_OK;
