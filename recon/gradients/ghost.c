@@ -17,110 +17,20 @@ enum {
     MOST_COILS = 4, /* with most energy */
     PHASES = 16,    /* that are tried between -pi/2 and pi/2 */
     SHIFTS = 49,    /* that are tried */
-    HALVINGS = 12,  /* of the steps, from the best one tried */
-    MIN_SAMPLES = 4 /* of a line */
 };
 
 /* Tuned on EPI of larmor phantom, with noise and ramps, and on two measured scans. */
-static const double max_shift = 6;   /* cycles per field of view: lines of both directions that are 3 samples late */
-static const double min_gain = 1e-3; /* of the sum of magnitudes */
-static const double max_line_width = .05;       /* cycles per field of view across a line */
+static const double min_gain = 1e-3;            /* of the sum of magnitudes */
 static const double min_part_of_direction = .2; /* least part of the lines in either direction */
 static const double max_step_difference = 1e-3; /* of a step, between evenly spaced samples */
 static const double min_edge_energy = 4; /* of the rows at the edges, over those in the middle, of images that wrap */
 static const double max_spacing = 1.5;   /* 1/FOV: farther lines fold the image */
 static const double min_correction = 1e-4; /* rad and cycles per field of view */
 
-larmor_status lmr_ghost_check(const larmor_array *kspace, const larmor_array *traj)
-{
-    const larmor_shape y = larmor_array_shape(kspace), k = larmor_array_shape(traj);
-    if (y.ndim == 3 && k.ndim == 3 && k.dim[0] >= 1 && k.dim[0] <= 3 && k.dim[1] == y.dim[0] && k.dim[2] == y.dim[1])
-        return LARMOR_OK;
-    return LMR_FAIL(LARMOR_ERR_SHAPE,
-                    "ghost: kspace is %s and traj %s, expected [samples, lines, coils] and [nd, samples, lines]",
-                    lmr_describe(kspace).s, lmr_describe(traj).s);
-}
-
-/* ---- lines ---- */
-
-void lmr_ghost_lines_free(lines *l)
-{
-    LMR_FREE(l->sign, l->length, l->k);
-}
-
-static double *begin_of(const lines *l, int64_t line)
-{
-    return l->k + l->nd * l->n * line;
-}
-
-static double span_of(const lines *l, int64_t line, int d)
-{
-    const double *k = begin_of(l, line);
-    return k[l->nd * (l->length[line] - 1) + d] - k[d];
-}
-
-/* 1, -1, or 0 where another axis changes as well, or the axis not in one direction. */
-static int direction_of(const lines *l, int64_t line)
-{
-    const double *k = begin_of(l, line);
-    if (l->length[line] < MIN_SAMPLES) return 0;
-    const int sign = span_of(l, line, l->axis) > 0 ? 1 : -1;
-    for (int64_t i = 0; i < l->length[line]; i++)
-        for (int d = 0; d < l->nd; d++) {
-            if (d != l->axis && fabs(k[l->nd * i + d] - k[d]) > max_line_width) return 0;
-            if (d == l->axis && i && sign * (k[l->nd * i + d] - k[l->nd * (i - 1) + d]) < -max_step_difference)
-                return 0;
-        }
-    return sign;
-}
-
 static int goes_both_ways(const lines *l)
 {
     const double least = min_part_of_direction * (double)l->count;
     return (double)l->forward >= least && (double)l->backward >= least;
-}
-
-static larmor_status measure_lines(lines *l)
-{
-    LMR_ALLOCATE(l->length, l->count + 1);
-    for (int64_t i = 0; i < l->count; i++) {
-        const double *k = begin_of(l, i);
-        l->length[i] = l->n;
-        while (l->length[i] > 0 && k[l->nd * (l->length[i] - 1)] >= LARMOR_NO_SAMPLE / 2) l->length[i]--;
-    }
-    return LARMOR_OK;
-}
-
-/* The axis along which the first line extends most. */
-static void find_axis(lines *l)
-{
-    double longest = 0;
-    int64_t line = 0;
-    while (line < l->count && l->length[line] < MIN_SAMPLES) line++;
-    for (int d = 0; d < l->nd && line < l->count; d++) {
-        if (fabs(span_of(l, line, d)) <= longest) continue;
-        longest = fabs(span_of(l, line, d));
-        l->axis = d;
-    }
-}
-
-larmor_status lmr_ghost_lines_find(const larmor_array *traj, const unsigned char *turned, lines *l)
-{
-    const larmor_shape shape = larmor_array_shape(traj);
-    LMR_REFUSE(shape.ndim != 3, LARMOR_ERR_SHAPE, "ghost: traj is %s, expected [nd, samples, lines]",
-               lmr_describe(traj).s);
-    *l = (lines){.nd = (int)shape.dim[0], .n = shape.dim[1], .count = shape.dim[2]};
-    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &l->k));
-    LMR_TRY(measure_lines(l));
-    l->sign = calloc((size_t)l->count + 1, 1);
-    if (!l->sign) return LMR_NO_MEMORY();
-    find_axis(l);
-    for (int64_t i = 0; i < l->count; i++) {
-        l->sign[i] = (signed char)((turned && turned[i] ? -1 : 1) * direction_of(l, i));
-        l->forward += l->sign[i] > 0;
-        l->backward += l->sign[i] < 0;
-    }
-    return LARMOR_OK;
 }
 
 /* ---- images ---- */
@@ -135,37 +45,12 @@ static void free_images(images *m)
     LMR_FREE(m->of[0], m->of[1]);
 }
 
-/* The part of k that sample i of a line stands for. */
-static double width_of(const double *k, int nd, int64_t n, int64_t i)
-{
-    const int64_t before = i > 0 ? i - 1 : 0;
-    const int64_t after = i + 1 < n ? i + 1 : i;
-    return fabs(k[nd * after] - k[nd * before]) / (double)(after - before);
-}
-
-void lmr_ghost_project(const float *y, const double *k, int nd, int64_t n, int64_t nx, double reach,
-                       double complex *p)
-{
-    memset(p, 0, (size_t)nx * sizeof *p);
-    for (int64_t i = 0; i < n; i++) {
-        if (fabs(k[nd * i]) > reach) continue;
-        const double complex step = cexp(2 * M_PI * I * k[nd * i] / (double)nx);
-        double complex turn = cexp(-2 * M_PI * I * k[nd * i] * (double)(nx / 2) / (double)nx);
-        const double complex value = width_of(k, nd, n, i) * ((double)y[2 * i] + I * (double)y[2 * i + 1]);
-        for (int64_t v = 0; v < nx; v++, turn *= step) p[v] += value * turn;
-    }
-}
-
 /* Add a line's projection, corrected by its ghost as far as that is known, to the image of its direction. */
 static void add_line(images *m, int64_t coil, int backward, double across, const larmor_ghost *known,
                      double complex *p)
 {
-    const double sign = backward ? -1 : 1;
     float complex *image = m->of[backward] + m->ny * m->nx * coil;
-    for (int64_t v = 0; v < m->nx && known; v++) {
-        const double x = (double)(v - m->nx / 2) / (double)m->nx;
-        p[v] *= cexp(-I * sign * (known->phase / 2 - M_PI * known->shift * x));
-    }
+    lmr_ghost_straighten(p, m->nx, backward ? -1 : 1, known);
     for (int64_t u = 0; u < m->ny; u++) {
         const double complex turn = cexp(2 * M_PI * I * across * (double)(u - m->ny / 2) / (double)m->ny);
         for (int64_t v = 0; v < m->nx; v++) image[u + m->ny * v] += (float complex)(turn * p[v]);
@@ -196,7 +81,7 @@ static larmor_status choose_coils(const float *y, larmor_shape shape, int64_t co
 /* Whether a line of a volume is in its central partition, and where it is in the plane. */
 static int is_central(const lines *l, int64_t line, double reach, double *across)
 {
-    const double *k = begin_of(l, line);
+    const double *k = lmr_line_of(l, line);
     const int other = l->axis == 0 ? 1 : 0;
     if (!l->sign[line]) return 0;
     *across = k[other];
@@ -223,8 +108,8 @@ static larmor_status make_images(const larmor_array *kspace, const lines *l, lar
             double across;
             LMR_TRY(lmr_go_on());
             if (!is_central(l, i, (double)m->ny / 2 + .5, &across)) continue;
-            lmr_ghost_project(y + 2 * l->n * (i + l->count * coil[j]), begin_of(l, i) + l->axis, l->nd, l->length[i],
-                              m->nx, (double)m->nx / 2 + .5, p);
+            lmr_ghost_project(y + 2 * l->n * (i + l->count * coil[j]), lmr_line_of(l, i) + l->axis, l->nd,
+                              l->length[i], m->nx, (double)m->nx / 2 + .5, p);
             add_line(m, j, l->sign[i] < 0, across, known ? &known[i] : NULL, p);
         }
     return LARMOR_OK;
@@ -279,11 +164,11 @@ static void try_ghost(const images *m, larmor_ghost g, larmor_ghost *best, doubl
 
 static double search(const images *m, larmor_ghost *best)
 {
-    double phase = M_PI / PHASES, shift = 2 * max_shift / (SHIFTS - 1), least = INFINITY;
+    double phase = M_PI / PHASES, shift = 2 * LMR_MAX_SHIFT / (SHIFTS - 1), least = INFINITY;
     for (int s = 0; s < SHIFTS; s++)
         for (int p = 0; p < PHASES; p++)
-            try_ghost(m, (larmor_ghost){-M_PI / 2 + p * phase, -max_shift + s * shift}, best, &least);
-    for (int i = 0; i < HALVINGS;) {
+            try_ghost(m, (larmor_ghost){-M_PI / 2 + p * phase, -LMR_MAX_SHIFT + s * shift}, best, &least);
+    for (int i = 0; i < LMR_HALVINGS;) {
         const larmor_ghost from = *best;
         for (int j = -1; j <= 1; j++)
             for (int k = -1; k <= 1; k++)
@@ -352,7 +237,7 @@ static larmor_status find_spacing(const lines *l, larmor_ghost_report *report)
     lmr_sort_f64(at, places);
     const double extent = places ? at[places - 1] - at[0] : 0;
     for (int64_t i = 1; i < places; i++)
-        if (at[i] - at[i - 1] > max_line_width) at[gaps++] = at[i] - at[i - 1];
+        if (at[i] - at[i - 1] > LMR_LINE_WIDTH) at[gaps++] = at[i] - at[i - 1];
     report->spacing = gaps ? extent / (double)gaps : 1;
     report->gap = gaps ? lmr_select_f64(at, gaps, 9 * gaps / 10) : 1;
     return LARMOR_OK;
@@ -406,27 +291,6 @@ larmor_status larmor_ghost_estimate(const larmor_array *kspace, const larmor_arr
 
 /* ---- navigators ---- */
 
-larmor_ghost lmr_ghost_fit(const double complex *d, int64_t nx)
-{
-    double step = .25, best = 0, most = -1;
-    double complex at_best = 1;
-    for (int i = 0; i <= HALVINGS; i++) {
-        const double from = best;
-        const int tries = i ? 1 : (int)(max_shift / step);
-        for (int j = -tries; j <= tries; j++) {
-            double complex sum = 0;
-            for (int64_t v = 0; v < nx; v++)
-                sum += d[v] * cexp(2 * M_PI * I * (from + j * step) * (double)(v - nx / 2) / (double)nx);
-            if (cabs(sum) <= most) continue;
-            most = cabs(sum);
-            best = from + j * step;
-            at_best = sum;
-        }
-        step /= 2;
-    }
-    return (larmor_ghost){carg(at_best), best};
-}
-
 larmor_status larmor_ghost_navigators(const larmor_array *kspace, const larmor_array *traj, int64_t first,
                                       int64_t end, larmor_ghost *found)
 {
@@ -476,9 +340,9 @@ larmor_status larmor_ghost_navigators(const larmor_array *kspace, const larmor_a
 /* The distance of evenly spaced samples that cover both sides of the centre, signed; 0 of others. */
 static double step_of(const lines *l, int64_t line)
 {
-    const double *k = begin_of(l, line) + l->axis;
+    const double *k = lmr_line_of(l, line) + l->axis;
     const int64_t n = l->length[line];
-    const double step = span_of(l, line, l->axis) / (double)(n - 1);
+    const double step = lmr_line_span(l, line, l->axis) / (double)(n - 1);
     for (int64_t i = 1; i < n; i++)
         if (fabs(k[l->nd * i] - k[l->nd * (i - 1)] - step) > max_step_difference * fabs(step)) return 0;
     const double last = k[l->nd * (n - 1)];
@@ -537,7 +401,7 @@ static void correct_line(lines *l, int64_t line, const larmor_ghost *ghost, int6
     const int64_t n = l->length[line];
     const double step = step_of(l, line);
     const int moves = fabs(shift) > min_correction;
-    double *k = begin_of(l, line) + l->axis;
+    double *k = lmr_line_of(l, line) + l->axis;
     if (moves && step != 0 && (w->move != shift / step || w->n != n)) {
         w->move = shift / step;
         w->n = n;

@@ -6,6 +6,11 @@
 
 #include "larmor/ghost.h"
 
+#define LMR_LINE_WIDTH .05 /* cycles per field of view across a line, at most */
+#define LMR_MAX_SHIFT 6.   /* cycles per field of view: lines of both directions that are 3 samples late */
+
+enum { LMR_HALVINGS = 12 }; /* of the steps of a search, from the best one tried */
+
 typedef struct lmr_lines {
     int nd, axis;
     int64_t n, count;
@@ -22,10 +27,29 @@ larmor_status lmr_ghost_check(const larmor_array *kspace, const larmor_array *tr
 larmor_status lmr_ghost_lines_find(const larmor_array *traj, const unsigned char *turned, lmr_lines *l);
 void lmr_ghost_lines_free(lmr_lines *l);
 
+/* The coordinates of a line. */
+static inline double *lmr_line_of(const lmr_lines *l, int64_t line)
+{
+    return l->k + l->nd * l->n * line;
+}
+
+/* From its first sample to its last one along an axis. */
+static inline double lmr_line_span(const lmr_lines *l, int64_t line, int d)
+{
+    const double *k = lmr_line_of(l, line);
+    return k[l->nd * (l->length[line] - 1) + d] - k[d];
+}
+
 /* p(x) of a line, at places (v - nx/2)/nx; k begins at its first sample's coordinate along it. Samples farther than
  * `reach` are left out. */
 void lmr_ghost_project(const float *y, const double *k, int nd, int64_t n, int64_t nx, double reach,
                        double complex *p);
+
+/* p(x) of a line in the direction `sign` without its ghost; NULL: it stays. */
+void lmr_ghost_straighten(double complex *p, int64_t nx, double sign, const larmor_ghost *ghost);
+
+/* 2 Re of the sum of d(x), turned back by a ghost. */
+double lmr_ghost_turned_back(const double complex *d, int64_t nx, const larmor_ghost *ghost);
 
 /* The phase of d(x) = |d| exp(i (phase - 2 pi shift x)): where the sum without it is largest. */
 larmor_ghost lmr_ghost_fit(const double complex *d, int64_t nx);

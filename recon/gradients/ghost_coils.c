@@ -22,91 +22,6 @@ static const double min_variance = .02; /* of noise and of errors of the coils, 
 static const double min_gain = .03;
 /* Of the sum of magnitudes, by dense lines: 30 scans without a ghost had up to .0027, with one from .015 on. */
 static const double min_own = .006;
-static const double min_gain_of_pairs = .01; /* of what differs within pairs */
-
-/* ---- pairs ---- */
-
-static const double same_place = .05; /* 1/FOV */
-
-/* The first later line at the place of line i and of the other direction, or -1. */
-static int64_t find_partner(const lmr_lines *l, int64_t i)
-{
-    for (int64_t j = i + 1; j < l->count; j++) {
-        double apart = 0;
-        const double *a = l->k + l->nd * l->n * i, *b = l->k + l->nd * l->n * j;
-        for (int d = 0; d < l->nd; d++)
-            if (d != l->axis) apart = fmax(apart, fabs(a[d] - b[d]));
-        if (l->sign[i] * l->sign[j] < 0 && apart < same_place) return j;
-    }
-    return -1;
-}
-
-static void correct(double complex *p, int64_t nx, double sign, const larmor_ghost *ghost)
-{
-    for (int64_t v = 0; v < nx && ghost; v++) {
-        const double x = (double)(v - nx / 2) / (double)nx;
-        p[v] *= cexp(-I * sign * (ghost->phase / 2 - M_PI * ghost->shift * x));
-    }
-}
-
-/* 2 Re of the sum of d, turned back by a ghost. */
-static double turned_back(const double complex *d, int64_t nx, const larmor_ghost *ghost)
-{
-    double complex sum = 0;
-    for (int64_t v = 0; v < nx; v++) {
-        const double x = (double)(v - nx / 2) / (double)nx;
-        sum += d[v] * cexp(-I * (ghost->phase - 2 * M_PI * ghost->shift * x));
-    }
-    return 2 * creal(sum);
-}
-
-typedef struct pairs {
-    double complex *d; /* [nx]: products of forward lines and the others, conjugated */
-    double energy;
-} pairs;
-
-static larmor_status add_pair(const lmr_lines *l, const float *y, int64_t coils, const larmor_ghost *known,
-                              const int64_t of[2], int64_t nx, pairs *sum)
-{
-    LMR_HEAP LMR_NEW(double complex, p, 2 * nx);
-    LMR_TRY(lmr_go_on());
-    for (int64_t c = 0; c < coils; c++) {
-        for (int e = 0; e < 2; e++) {
-            double complex *at = l->sign[of[e]] > 0 ? p : p + nx;
-            lmr_ghost_project(y + 2 * l->n * (of[e] + l->count * c), l->k + l->nd * l->n * of[e] + l->axis, l->nd,
-                              l->length[of[e]], nx, (double)nx / 2 + .5, at);
-            correct(at, nx, l->sign[of[e]], known ? &known[of[e]] : NULL);
-        }
-        for (int64_t v = 0; v < nx; v++) {
-            sum->energy += pow(cabs(p[v]), 2) + pow(cabs(p[nx + v]), 2);
-            sum->d[v] += p[v] * conj(p[nx + v]);
-        }
-    }
-    return LARMOR_OK;
-}
-
-larmor_status lmr_ghost_of_pairs(const lmr_lines *l, const float *y, int64_t coils, const larmor_ghost *known,
-                                 int64_t nx, int64_t *count, larmor_ghost *found)
-{
-    int64_t lines = 0;
-    LMR_HEAP LMR_NEW_ZEROS(double complex, d, nx);
-    pairs sum = {d, 0};
-    *count = 0;
-    *found = (larmor_ghost){0, 0};
-    for (int64_t i = 0; i < l->count; i++) {
-        const int64_t of[2] = {i, l->sign[i] ? find_partner(l, i) : -1};
-        lines += l->sign[i] != 0;
-        if (of[1] < 0) continue;
-        ++*count;
-        LMR_TRY(add_pair(l, y, coils, known, of, nx, &sum));
-    }
-    if (3 * *count < lines) *count = 0; /* half of the places have one line */
-    if (!*count) return LARMOR_OK;
-    const larmor_ghost best = lmr_ghost_fit(d, nx);
-    const double with = turned_back(d, nx, &best), without = turned_back(d, nx, found);
-    if (with - without > min_gain_of_pairs * (sum.energy - with)) *found = best;
-    return LARMOR_OK;
-}
 
 /* ---- lines ---- */
 
@@ -218,7 +133,7 @@ static void project(const scan *s, const model *m, int64_t i, int64_t coil, cons
     const lmr_lines *l = &s->l;
     lmr_ghost_project(s->y + 2 * l->n * (i + l->count * coil), l->k + 2 * l->n * i + l->axis, 2, l->length[i], m->nx,
                       (double)m->nx / 2 + .5, p);
-    correct(p, m->nx, l->sign[i], ghost);
+    lmr_ghost_straighten(p, m->nx, l->sign[i], ghost);
 }
 
 /* Images of the dense lines with Hann's window; several lines of one place count as one. */
@@ -316,9 +231,9 @@ static larmor_status fit(const model *m, larmor_ghost_of_coils *found)
         left -= explain(m, v, M, &product[v]);
     }
     found->ghost = lmr_ghost_fit(product, m->nx);
-    const double with = turned_back(product, m->nx, &found->ghost);
+    const double with = lmr_ghost_turned_back(product, m->nx, &found->ghost);
     found->is_known = 1;
-    found->gain = (with - turned_back(product, m->nx, &none)) / (left - with);
+    found->gain = (with - lmr_ghost_turned_back(product, m->nx, &none)) / (left - with);
     found->is_clear = found->gain > min_gain;
     if (!found->is_clear) found->ghost = (larmor_ghost){0, 0};
     return LARMOR_OK;
