@@ -131,8 +131,8 @@ static void report(const lmr_job *job, const courses *c, double left, double chi
     lmr_warn(
         job->events,
         "the basis does not have the course of the signal: %.2g %% of it in the centre of k-space, beyond noise, "
-        "is no sum of the %d function%s, so that images of the frames where it changes are wrong. Check the "
-        "order and number of frames, the parameters of the dictionary and opts.coefficients.",
+        "is no sum of the %d function%s, so that images of the frames where it changes may be wrong. Take more "
+        "functions, or check the order and number of frames and the parameters of the dictionary.",
         100 * left, c->rank, c->rank == 1 ? "" : "s");
 }
 

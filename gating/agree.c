@@ -43,8 +43,9 @@ static larmor_status open_course(const double *own, const double *given, const d
     return LARMOR_OK;
 }
 
-/* Of the own signal with the given one so many steps later; its sign is that of a belt, or not. */
-static double correlation(const course *c, int64_t later)
+/* Of the own signal with the given one so many steps later; its sign is that of a belt, or not. 0 of fewer steps than
+ * `least`, which say nothing. */
+static double correlation(const course *c, int64_t later, double least)
 {
     double n = 0, x = 0, y = 0, xx = 0, yy = 0, xy = 0;
     for (int64_t i = later < 0 ? -later : 0; i < c->count && i + later < c->count; i++) {
@@ -58,7 +59,7 @@ static double correlation(const course *c, int64_t later)
         xy += a * b;
     }
     const double spread = (n * xx - x * x) * (n * yy - y * y);
-    return spread > 0 ? fabs(n * xy - x * y) / sqrt(spread) : 0;
+    return n >= least && spread > 0 ? fabs(n * xy - x * y) / sqrt(spread) : 0;
 }
 
 larmor_status lmr_gating_lateness(const larmor_rhythm *own, const double *given, const double *seconds, int64_t n,
@@ -71,12 +72,14 @@ larmor_status lmr_gating_lateness(const larmor_rhythm *own, const double *given,
     if (!(own->rate > 0) || own->reliability < min_reliability) return LARMOR_OK;
     LMR_TRY(open_course(own->signal, given, seconds, n, &c));
     const int64_t half = (int64_t)(30 / own->rate / step_s); /* of a cycle */
+    double least = 0;
+    for (int64_t i = 0; i < c.count; i++) least += 0.5 * (c.readouts[i] > 0);
     for (int64_t later = -half; later <= half; later++) {
-        const double r = correlation(&c, later);
+        const double r = correlation(&c, later, least);
         if (r <= most) continue;
         most = r;
         best = later;
     }
-    if (most >= min_moved && correlation(&c, 0) <= max_as_given) *late = (double)best * step_s;
+    if (most >= min_moved && correlation(&c, 0, 0) <= max_as_given) *late = (double)best * step_s;
     return LARMOR_OK;
 }

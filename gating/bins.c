@@ -268,12 +268,13 @@ static larmor_status compare_breath(const sorting *s, view *v, const rhythms *c)
     LMR_FREED_BY(larmor_gating_free) larmor_gating g = {.readouts = 0};
     larmor_group group;
     double late = 0;
-    if (!c->breath || c->breath_is_phase || v->centre) return LARMOR_OK;
+    if (!c->breath || c->breath_is_phase || c->of_breath.from == LARMOR_GATED_BY_SAMPLES) return LARMOR_OK;
     LMR_TRY(lmr_source_group(s->inner, s->image, &group));
     if ((double)group.total * larmor_source_describe(s->inner).coils > MOST_COMPARED) return LARMOR_OK;
-    larmor_status st = look_at_centre(s->inner, s->image, s->dev, v);
+    larmor_status st = v->centre ? LARMOR_OK : look_at_centre(s->inner, s->image, s->dev, v);
     if (!st) st = larmor_gating_find(v->centre, v->direction, v->seconds, &g);
-    if (st) return st == LARMOR_STOPPED ? st : LARMOR_OK; /* they say nothing */
+    if (st == LARMOR_ERR_ARG || st == LARMOR_ERR_NUMERIC || st == LARMOR_ERR_MEMORY) return LARMOR_OK; /* unknown */
+    LMR_TRY(st);
     LMR_TRY(lmr_gating_lateness(&g.breath, c->breath, v->seconds, v->readouts, &late));
     if (fabs(late) > fabs(s->found->breath_late)) s->found->breath_late = late;
     return LARMOR_OK;

@@ -39,7 +39,7 @@ static void say_rhythm(const rhythm_found *r, int index, char line[ROOM], int *i
         *is_warning = 1;
         snprintf(line, ROOM,
                  "%s: the signal fits the samples %.2g s %s, and not as it is: its clock may differ from that of the "
-                 "readouts. opts.gating self takes that of the samples.",
+                 "readouts. Move its times by that, or take the breath of the samples by opts.gating self.",
                  r->name, fabs(r->late), r->late > 0 ? "earlier" : "later");
     }
     if (index != 2 || !is_found(r) || r->reliability >= LARMOR_RELIABLE) return;

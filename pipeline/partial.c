@@ -457,19 +457,18 @@ void lmr_partial_report(const lmr_job *job, const char *name, const larmor_recon
 {
     const double percent = 100;
     const int automatic = job->settings->opts.partial_fourier == LARMOR_PARTIAL_AUTO;
+    const int is_asked = !automatic && job->settings->opts.partial_fourier != LARMOR_PARTIAL_ZERO;
+    const int is_zero = now->partial_fourier == LARMOR_PARTIAL_ZERO;
     const char *way = "homodyne, the image has the phase of its centre", *why = "";
-    if (now->partial_fourier == LARMOR_PARTIAL_AUTO) {
-        if (!automatic && job->settings->opts.partial_fourier != LARMOR_PARTIAL_ZERO)
-            lmr_log(
-                job->events,
-                "%s: partial Fourier: nothing is filled in, as k-space reaches as far on both sides or samples are "
-                "on no lines of a grid",
+    if (is_asked && (is_zero || now->partial_fourier == LARMOR_PARTIAL_AUTO))
+        lmr_log(job->events,
+                "%s: partial Fourier: nothing is filled in: k-space reaches as far on both sides, or is not of lines "
+                "of a grid, or the model has more than coils",
                 name);
-        return;
-    }
+    if (now->partial_fourier == LARMOR_PARTIAL_AUTO || (is_asked && is_zero)) return;
     if (now->partial_fourier == LARMOR_PARTIAL_POCS) way = "POCS, what is missing gets the phase of the centre";
-    if (now->partial_fourier == LARMOR_PARTIAL_ZERO) way = "not filled in";
-    if (now->partial_fourier == LARMOR_PARTIAL_ZERO && (!automatic || now->off_phase >= 1)) return;
+    if (is_zero) way = "not filled in";
+    if (is_zero && (!automatic || now->off_phase >= 1)) return;
     if (automatic && now->partial_fourier == LARMOR_PARTIAL_POCS)
         why = job->facts->coils == 1 ? ", as there is one coil" : ", as the phase explains less of the samples";
     if (automatic && now->partial_fourier == LARMOR_PARTIAL_HOMODYNE && job->found.method.kind == LMR_METHOD_CG)

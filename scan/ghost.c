@@ -189,6 +189,7 @@ typedef struct found {
     int64_t navigators, shots;
     int is_reversed; /* 1: lines of one direction are read from the wrong end, and nothing is corrected */
     int is_asked;    /* 1: lines are too far apart for the image to show its ghost */
+    int has_own;     /* 1: calibration lines have a ghost of their own */
     larmor_ghost_of_coils coils;
 } found;
 
@@ -252,6 +253,7 @@ static larmor_status ask_coils(const larmor_recon *r, int group, const larmor_ar
                                   &f->coils));
     f->rest = f->coils.ghost;
     m->alone = f->coils.calibration;
+    f->has_own = their_kspace && r->facts.info.coils > 1 && (m->alone.phase != 0 || m->alone.shift != 0);
     return LARMOR_OK;
 }
 
@@ -318,29 +320,39 @@ static larmor_status find_one(const larmor_recon *r, int group, kind of, image *
     return LARMOR_OK;
 }
 
-static void log_sparse(larmor_recon *r, const char *which, const found *f)
+static void log_sparse(larmor_recon *r, const char *which, const found *f, int is_volume)
 {
-    if (!f->coils.is_known)
+    const larmor_ghost *own = &f->coils.calibration;
+    if (is_volume)
+        lmr_log(
+            &r->events,
+            "ghost%s: lines are %.3g/FOV apart, so that their image does not show whether both directions differ; "
+            "of volumes it is not looked for by coils, and nothing is corrected",
+            which, f->report.gap);
+    else if (!f->coils.is_known)
         lmr_log(
             &r->events,
             "ghost%s: lines are %.3g/FOV apart, so that their image does not show whether both directions differ, "
-            "and no several coils with dense lines around the centre (calibration) do; nothing is corrected",
+            "and no dense lines around the centre (calibration) do; nothing is corrected",
             which, f->report.gap);
     else if (!f->coils.is_clear)
         lmr_log(&r->events,
-                "ghost%s: lines of both directions differ by nothing that coils and calibration show "
-                "clearly",
+                "ghost%s: lines of both directions differ by nothing that dense lines around the centre show clearly",
                 which);
+    else if (f->coils.gain > 0)
+        lmr_log(&r->events,
+                "ghost%s: lines of both directions differ by %.3g degrees and %.3g/FOV, by coils, whose misfit is "
+                "%.2g times as large without; corrected (opts.no_ghost: not)",
+                which, f->mean.phase * DEGREES, f->mean.shift, 1 + f->coils.gain);
     else
         lmr_log(&r->events,
-                "ghost%s: lines of both directions differ by %.3g degrees and %.3g/FOV, by coils and calibration, "
-                "whose misfit is %.2g times as large without; corrected (opts.no_ghost: not)",
-                which, f->mean.phase * DEGREES, f->mean.shift, 1 + f->coils.gain);
-    if (f->coils.calibration.phase != 0 || f->coils.calibration.shift != 0)
+                "ghost%s: lines of both directions differ by %.3g degrees and %.3g/FOV, by dense lines around the "
+                "centre; corrected (opts.no_ghost: not)",
+                which, f->mean.phase * DEGREES, f->mean.shift);
+    if (f->has_own)
         lmr_log(&r->events,
-                "ghost%s: calibration lines of both directions differ by %.3g degrees and %.3g/FOV; "
-                "corrected",
-                which, f->coils.calibration.phase * DEGREES, f->coils.calibration.shift);
+                "ghost%s: calibration lines of both directions differ by %.3g degrees and %.3g/FOV; corrected", which,
+                own->phase * DEGREES, own->shift);
 }
 
 static void log_dense(larmor_recon *r, const char *which, const found *f)
@@ -350,7 +362,8 @@ static void log_dense(larmor_recon *r, const char *which, const found *f)
         lmr_log(&r->events, "ghost%s: lines of both directions differ by nothing that the data show clearly", which);
     else if (f->report.pairs && !f->navigators)
         lmr_log(&r->events,
-                "ghost%s: lines of both directions differ by %.3g degrees and %.3g/FOV, by %lld places with both; "
+                "ghost%s: lines of both directions differ by %.3g degrees and %.3g/FOV, by %lld pairs at the same "
+                "places; "
                 "corrected (opts.no_ghost: not)",
                 which, f->mean.phase * DEGREES, f->mean.shift, (long long)f->report.pairs);
     else if (f->navigators)
@@ -375,7 +388,7 @@ static void log_ghost(larmor_recon *r, const larmor_group *g, const found *f)
         snprintf(which, sizeof which, " of slice %d, contrast %d, repetition %d", g->slice, g->contrast,
                  g->repetition);
     if (f->is_asked)
-        log_sparse(r, which, f);
+        log_sparse(r, which, f, lmr_grid_shape(&r->facts.grid[0]).ndim > 2);
     else
         log_dense(r, which, f);
 }

@@ -64,7 +64,7 @@ template <typename T> larmor_status rows(lmr_cuda *c, char opb, int64_t m, int64
 
 /* ---- few numbers ---- */
 
-enum { MOST_PRODUCTS = 1 << 24 }; /* of two numbers: for more a library is worth its loading. Not measured. */
+enum { MOST_PRODUCTS = 1 << 22 }; /* of two numbers; 704 x 256 x 11 were measured (docs/records/performance.md) */
 
 /* A number of C for each thread. */
 template <typename T> __global__ void numbers_kernel(int64_t m, int64_t n, int k, const cx<T> *a, int64_t lda,

@@ -101,7 +101,7 @@ LARMOR_API larmor_status larmor_array_upload(larmor_device *dev, larmor_dtype dt
                                              larmor_dtype from, const void *host, larmor_array **out);
 LARMOR_API larmor_status larmor_array_download(const larmor_array *x, larmor_dtype to, void *host);
 
-/* Compilers refuse what is no address of a pointer. */
+/* Compilers refuse what is no address of a pointer, or warn of it if it is that of an integer. */
 #define larmor_array_download(x, to, host)                                                                           \
     larmor_array_download(x, to, ((void)sizeof(*(host) == (void *)0), (void *)(host)))
 

@@ -16,8 +16,8 @@ typedef struct larmor_ghost {
 
 typedef struct larmor_ghost_report {
     int64_t forward, backward; /* lines of each direction; both 0 where readouts are no lines of both directions */
-    int64_t pairs; /* places with lines of both directions, where these are half of all or more: then they say what
-                    * the ghost is, and the sums below are 0 */
+    int64_t pairs; /* of lines of both directions at one place, where half of all places have one: then they say what
+                    * the ghost is, and the sums below are the squares of what differs within them */
     double spacing, gap; /* of neighbouring lines, in 1/FOV: on average, and what one in ten exceeds */
     double before,
         after;  /* sum of the magnitudes of the coils' images, per voxel, as given and with what was found */
@@ -69,15 +69,15 @@ LARMOR_API larmor_status larmor_ghost_estimate(const larmor_array *kspace, const
 typedef struct larmor_ghost_of_coils {
     larmor_ghost ghost;       /* of the image; zero where it is not clear */
     larmor_ghost calibration; /* of the calibration lines, likewise */
-    int is_known;             /* 0: a single coil, or no dense centre: the scan does not tell */
+    int is_known;             /* 0: there is no dense centre, and the scan does not tell */
     int is_clear;
     double gain; /* by how much less the samples are off what the coils explain, relative to what is left */
 } larmor_ghost_of_coils;
 
 /* The same of lines of a plane that are too far apart for its image to show the ghost: the phase and the shift by
  * which several coils explain lines of both directions together best. Coils are known from 12 or more dense lines
- * around the centre of the calibration, after a ghost of its own. Of one coil the image's ghost is taken to be that
- * of the calibration.
+ * around the centre of the calibration, after a ghost of its own. Of one coil the ghost is that of the image's own
+ * dense lines, and gain is 0. Volumes are not looked at.
  *
  * kspace  complex [samples, lines, coils]; traj real [2, samples, lines], in the order of time.
  * calibration, calibration_traj  likewise, with as many coils; NULL: the image's own lines.

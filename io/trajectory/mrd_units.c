@@ -196,11 +196,12 @@ static larmor_status components(const larmor_raw *raw, int encoding, int *dims, 
         for (int64_t i = 0; i < raw->info.acquisitions; i++) {
             const lmr_mrd_head *h = &raw->head[i];
             if (!(raw->readout[i].use & wanted) || h->encoding != encoding) continue;
-            LMR_REFUSE(h->traj_dims == 4 || h->traj_dims == 9 || h->traj_dims == 16, LARMOR_ERR_FORMAT,
-                       "acquisition %lld: trajectory has %d components, 2 or 3 expected. If they are the "
-                       "phases of a field camera use opts.phase_terms trajectory; behind kx, ky and kz leave weights "
-                       "and times out.",
-                       (long long)i, h->traj_dims);
+            LMR_REFUSE(
+                h->traj_dims == 4 || h->traj_dims == 9 || h->traj_dims == 16, LARMOR_ERR_FORMAT,
+                "acquisition %lld: trajectory has %d components, 2 or 3 expected. If they are the "
+                "phases of a field camera use opts.phase_terms trajectory; if they are kx, ky, kz and a weight "
+                "or a time, store kx, ky and kz alone.",
+                (long long)i, h->traj_dims);
             LMR_REFUSE(h->traj_dims == 1 || h->traj_dims > 3, LARMOR_ERR_FORMAT,
                        "acquisition %lld: trajectory has %d components, 2 or 3 expected.", (long long)i,
                        h->traj_dims);

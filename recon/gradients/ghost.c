@@ -250,9 +250,7 @@ static larmor_status find_in_pairs(const larmor_array *kspace, const lines *l, l
 {
     const int64_t nx = image.dim[l->axis] < MOST_SIDE ? image.dim[l->axis] : MOST_SIDE;
     LMR_OWN_MEMORY(float, y, larmor_array_download(kspace, LARMOR_C64, &y));
-    LMR_TRY(lmr_ghost_of_pairs(l, y, larmor_array_shape(kspace).dim[2], known, nx, &report->pairs, found));
-    report->is_clear = found->phase != 0 || found->shift != 0;
-    return LARMOR_OK;
+    return lmr_ghost_of_pairs(l, y, larmor_array_shape(kspace).dim[2], known, nx, found, report);
 }
 
 larmor_status larmor_ghost_estimate(const larmor_array *kspace, const larmor_array *traj, const unsigned char *turned,

@@ -56,9 +56,10 @@ larmor_ghost lmr_ghost_fit(const double complex *d, int64_t nx);
 
 /* The ghost of lines that were acquired in both directions at the same places, by what differs within these pairs.
  *
- * y      complex [n, count, coils].
- * known  [count] what is corrected before; or NULL.
- * found  zero where it is not clear. Returns 0 in *pairs if fewer than half of the places are pairs.
- * Errors LARMOR_ERR_MEMORY. */
+ * y       complex [n, count, coils].
+ * known   [count] what is corrected before; or NULL.
+ * found   zero where it is not clear.
+ * report  its pairs, 0 if fewer than half of the places have one; and what is found of them.
+ * Errors  LARMOR_ERR_MEMORY. */
 larmor_status lmr_ghost_of_pairs(const lmr_lines *l, const float *y, int64_t coils, const larmor_ghost *known,
-                                 int64_t nx, int64_t *pairs, larmor_ghost *found);
+                                 int64_t nx, larmor_ghost *found, larmor_ghost_report *report);

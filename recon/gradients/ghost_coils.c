@@ -72,7 +72,7 @@ static larmor_status find_dense(const scan *s, unsigned char *is_dense, int64_t 
     while (first > 0 && by[first].value - by[first - 1].value < max_gap) first--;
     for (int64_t i = first; i < lines && (i <= nearest || by[i].value - by[i - 1].value < max_gap); i++) {
         is_dense[by[i].index] = 1;
-        *places += i == first || by[i].value - by[i - 1].value > max_gap - 1;
+        *places += i == first || by[i].value - by[i - 1].value > LMR_LINE_WIDTH;
         *farthest = fmax(*farthest, fabs(by[i].value));
     }
     return LARMOR_OK;
@@ -146,7 +146,8 @@ static larmor_status make_coils(const scan *s, const unsigned char *is_dense, do
         double same = 0;
         if (!is_dense[i] || fabs(s->across[i]) > (double)m->ny / 2) continue;
         LMR_TRY(lmr_go_on());
-        for (int64_t j = 0; j < s->l.count; j++) same += is_dense[j] && fabs(s->across[j] - s->across[i]) < .05;
+        for (int64_t j = 0; j < s->l.count; j++)
+            same += is_dense[j] && fabs(s->across[j] - s->across[i]) < LMR_LINE_WIDTH;
         const double window = pow(cos(M_PI / 2 * s->across[i] / (farthest + 1)), 2) / same;
         for (int64_t c = 0; c < m->coils; c++) {
             project(s, m, i, c, ghost, p);
@@ -227,7 +228,10 @@ static larmor_status fit(const model *m, larmor_ghost_of_coils *found)
         LMR_TRY(lmr_go_on());
         make_normal(m, v, min_variance * trace / (double)m->samples, M);
         LMR_TRY(lmr_lapack_inverse_cholesky(m->ny, M, &solved));
-        if (!solved) return LARMOR_OK;
+        if (!solved) {
+            *found = (larmor_ghost_of_coils){.is_known = 0};
+            return LARMOR_OK;
+        }
         left -= explain(m, v, M, &product[v]);
     }
     found->ghost = lmr_ghost_fit(product, m->nx);
@@ -264,6 +268,7 @@ larmor_status larmor_ghost_by_coils(const larmor_array *kspace, const larmor_arr
     *found = (larmor_ghost_of_coils){.is_known = 0};
     LMR_NEED(kspace, traj);
     LMR_TRY(lmr_ghost_check(kspace, traj));
+    if (calibration) LMR_NEED(calibration_traj);
     if (!calibration || larmor_array_shape(kspace).dim[2] < 2) {
         calibration = kspace;
         calibration_traj = traj;

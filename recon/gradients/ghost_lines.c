@@ -129,17 +129,39 @@ larmor_ghost lmr_ghost_fit(const double complex *d, int64_t nx)
 
 /* ---- pairs ---- */
 
-static const double same_place = .05; /* 1/FOV */
+/* Lines, sorted by their place along another axis; those that have a partner are 0 in `sign`. */
+typedef struct places {
+    lmr_ranked *by;
+    signed char *sign;
+    int64_t count;
+} places;
 
-/* The first later line at the place of line i and of the other direction, or -1. */
-static int64_t find_partner(const lmr_lines *l, int64_t i)
+LMR_FREES(free_places, places, by, sign)
+
+static larmor_status sort_places(const lmr_lines *l, places *p)
 {
-    for (int64_t j = i + 1; j < l->count; j++) {
+    LMR_ALLOCATE(p->by, l->count + 1);
+    LMR_ALLOCATE(p->sign, l->count + 1);
+    for (int64_t i = 0; i < l->count; i++) {
+        p->sign[i] = l->sign[i];
+        if (l->sign[i]) p->by[p->count++] = (lmr_ranked){lmr_line_of(l, i)[l->axis == 0], i};
+    }
+    lmr_sort_ranked(p->by, p->count);
+    return LARMOR_OK;
+}
+
+/* The next line at the place of the one of rank `at` and of the other direction, or -1. */
+static int64_t find_partner(const lmr_lines *l, const places *p, int64_t at)
+{
+    const int64_t i = p->by[at].index;
+    const double *a = lmr_line_of(l, i);
+    for (int64_t q = at + 1; q < p->count && p->by[q].value - p->by[at].value < LMR_LINE_WIDTH; q++) {
+        const int64_t j = p->by[q].index;
+        const double *b = lmr_line_of(l, j);
         double apart = 0;
-        const double *a = l->k + l->nd * l->n * i, *b = l->k + l->nd * l->n * j;
         for (int d = 0; d < l->nd; d++)
             if (d != l->axis) apart = fmax(apart, fabs(a[d] - b[d]));
-        if (l->sign[i] * l->sign[j] < 0 && apart < same_place) return j;
+        if (p->sign[i] * p->sign[j] < 0 && apart < LMR_LINE_WIDTH) return j;
     }
     return -1;
 }
@@ -163,7 +185,8 @@ double lmr_ghost_turned_back(const double complex *d, int64_t nx, const larmor_g
 }
 
 typedef struct pairs {
-    double complex *d; /* [nx]: products of forward lines and the others, conjugated */
+    double complex *d;        /* [nx]: products of forward lines and the others, conjugated */
+    double complex *mirrored; /* the same with the others read from their other ends */
     double energy;
 } pairs;
 
@@ -182,30 +205,36 @@ static larmor_status add_pair(const lmr_lines *l, const float *y, int64_t coils,
         for (int64_t v = 0; v < nx; v++) {
             sum->energy += pow(cabs(p[v]), 2) + pow(cabs(p[nx + v]), 2);
             sum->d[v] += p[v] * conj(p[nx + v]);
+            const int64_t other = nx / 2 * 2 - v;
+            if (other < nx) sum->mirrored[v] += p[v] * conj(p[nx + other]);
         }
     }
     return LARMOR_OK;
 }
 
 larmor_status lmr_ghost_of_pairs(const lmr_lines *l, const float *y, int64_t coils, const larmor_ghost *known,
-                                 int64_t nx, int64_t *count, larmor_ghost *found)
+                                 int64_t nx, larmor_ghost *found, larmor_ghost_report *report)
 {
-    int64_t lines = 0;
-    LMR_HEAP LMR_NEW_ZEROS(double complex, d, nx);
-    pairs sum = {d, 0};
-    *count = 0;
+    LMR_FREED_BY(free_places) places p = {.count = 0};
+    LMR_HEAP LMR_NEW_ZEROS(double complex, d, 2 * nx);
+    pairs sum = {d, d + nx, 0};
     *found = (larmor_ghost){0, 0};
-    for (int64_t i = 0; i < l->count; i++) {
-        const int64_t of[2] = {i, l->sign[i] ? find_partner(l, i) : -1};
-        lines += l->sign[i] != 0;
+    LMR_TRY(sort_places(l, &p));
+    for (int64_t at = 0; at < p.count; at++) {
+        const int64_t i = p.by[at].index;
+        const int64_t of[2] = {i, p.sign[i] ? find_partner(l, &p, at) : -1};
         if (of[1] < 0) continue;
-        ++*count;
+        p.sign[of[0]] = p.sign[of[1]] = 0;
+        report->pairs++;
         LMR_TRY(add_pair(l, y, coils, known, of, nx, &sum));
     }
-    if (3 * *count < lines) *count = 0; /* half of the places have one line */
-    if (!*count) return LARMOR_OK;
-    const larmor_ghost best = lmr_ghost_fit(d, nx);
-    const double with = lmr_ghost_turned_back(d, nx, &best), without = lmr_ghost_turned_back(d, nx, found);
-    if (with - without > min_gain_of_pairs * (sum.energy - with)) *found = best;
+    if (3 * report->pairs < p.count) report->pairs = 0; /* of one pair at a place: at fewer than half of all places */
+    if (!report->pairs) return LARMOR_OK;
+    const larmor_ghost best = lmr_ghost_fit(d, nx), of_mirrored = lmr_ghost_fit(sum.mirrored, nx);
+    report->before = sum.energy - lmr_ghost_turned_back(d, nx, found);
+    report->after = sum.energy - lmr_ghost_turned_back(d, nx, &best);
+    report->reversed = sum.energy - lmr_ghost_turned_back(sum.mirrored, nx, &of_mirrored);
+    report->is_clear = report->before - report->after > min_gain_of_pairs * report->after;
+    if (report->is_clear) *found = best;
     return LARMOR_OK;
 }

@@ -116,7 +116,7 @@ expect 0 compare image.npy file.npy
 nrmse_at_most 1e-6
 rm image.npy
 expect 3 recon rows.h5 -o image.npy --maps maps.cfl
-said 'larmor: rows.h5: acquisition 0: trajectory has 9 components, 2 or 3 expected. If they are the phases of a field camera use --phase-terms trajectory; behind kx, ky and kz leave weights and times out.'
+said 'larmor: rows.h5: acquisition 0: trajectory has 9 components, 2 or 3 expected. If they are the phases of a field camera use --phase-terms trajectory; if they are kx, ky, kz and a weight or a time, store kx, ky and kz alone.'
 expect 3 recon file.h5 -o image.npy --maps maps.cfl --phase-terms trajectory
 said 'larmor: file.h5: acquisition 0: trajectory has 2 rows, expected 4, 9 or 16 for --phase-terms trajectory.'
 expect 2 recon rows.h5 -o image.npy --maps maps.cfl --phase-terms trajectory:LAX

@@ -194,7 +194,7 @@ WITH_SCAN(rows_without_the_option_and_what_is_no_such_trajectory_are_refused_in_
     refused_of(
         9, NULL, LARMOR_ERR_FORMAT,
         "acquisition 0: trajectory has 9 components, 2 or 3 expected. If they are the phases of a field camera "
-        "use opts.phase_terms trajectory; behind kx, ky and kz leave weights and times out.");
+        "use opts.phase_terms trajectory; if they are kx, ky, kz and a weight or a time, store kx, ky and kz alone.");
     refused_of(5, NULL, LARMOR_ERR_FORMAT, "acquisition 0: trajectory has 5 components, 2 or 3 expected.");
     for (int rows = 3; rows < 18; rows += 14) {
         char line[160];
