@@ -110,6 +110,8 @@ class Headers:
         """Without what every header has: guard, includes, extern "C"."""
         text = re.sub(r"/\*[^\n]*\n#ifdef __cplusplus.*?#endif\n|\bLARMOR_C_(BEGIN|END)\n", "", text, flags=re.S)
         text = re.sub(r"#if defined\(__GNUC__\)\n#define.*?#endif\n", "", text, flags=re.S)
+        # a function's macro is no declaration of its own
+        text = re.sub(r"/\*[^\n]*\*/\n#define larmor_(?:[^\n]*\\\n)*[^\n]*\n", "", text)
         text = re.sub(r"#(include|ifndef|if|else|endif)\b[^\n]*\n?", "", text)
         return re.sub(r"#define LARMOR_[A-Z]+_H\n", "", text)
 
