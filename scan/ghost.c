@@ -323,18 +323,14 @@ static larmor_status find_one(const larmor_recon *r, int group, kind of, image *
 static void log_sparse(larmor_recon *r, const char *which, const found *f, int is_volume)
 {
     const larmor_ghost *own = &f->coils.calibration;
-    if (is_volume)
+    const char *why = is_volume ? "of volumes it is not looked for by coils"
+                                : "no dense lines around the centre (calibration) show it either";
+    if (is_volume || !f->coils.is_known)
         lmr_log(
             &r->events,
             "ghost%s: lines are %.3g/FOV apart, so that their image does not show whether both directions differ; "
-            "of volumes it is not looked for by coils, and nothing is corrected",
-            which, f->report.gap);
-    else if (!f->coils.is_known)
-        lmr_log(
-            &r->events,
-            "ghost%s: lines are %.3g/FOV apart, so that their image does not show whether both directions differ, "
-            "and no dense lines around the centre (calibration) do; nothing is corrected",
-            which, f->report.gap);
+            "%s, and nothing is corrected",
+            which, f->report.gap, why);
     else if (!f->coils.is_clear)
         lmr_log(&r->events,
                 "ghost%s: lines of both directions differ by nothing that dense lines around the centre show clearly",

@@ -119,12 +119,8 @@ TEST(arms_of_a_spiral_that_miss_every_second_turn_are_inverted)
 
 TEST(a_matrix_of_two_voxels_along_an_axis_is_inverted)
 {
-    const scene c = {"radial",
-                     "shepp-logan",
-                     {.matrix = {MATRIX, 2}, .readouts = 2 * MATRIX},
-                     2e-4,
-                     "L:coil maps: by nonlinear inversion, as fewer than 3 voxels along an axis",
-                     1.15};
+    const char *said = "L:coil maps: by nonlinear inversion, as fewer than 3 voxels along an axis";
+    const scene c = {"radial", "shepp-logan", {.matrix = {MATRIX, 2}, .readouts = 2 * MATRIX}, 2e-4, said, 1.15};
     expect_nearly_the_true_maps(&c);
 }
 
@@ -193,12 +189,8 @@ TEST(spokes_whose_samples_are_further_apart_than_the_field_of_view_allows_are_in
 /* Of the field of view .7 are free of copies, and the object ends there. */
 TEST(lines_that_are_sampled_on_ramps_are_inverted_where_their_middle_is_sampled_too_far_apart)
 {
-    const scene c = {"epi",
-                     "shepp-logan",
-                     {.matrix = {32, 32}},
-                     1e-3,
-                     "L:coil maps: by nonlinear inversion, as samples of a readout are 1.43/FOV apart",
-                     1.1};
+    const char *said = "L:coil maps: by nonlinear inversion, as samples of a readout are 1.43/FOV apart";
+    const scene c = {"epi", "shepp-logan", {.matrix = {32, 32}}, 1e-3, said, 1.1};
     expect_nearly_the_true_maps_of_lines(&c, 0, 0.9);
 }
 
@@ -331,12 +323,8 @@ TEST(lines_of_one_coil_that_are_far_apart_have_a_warning_of_their_own)
 
 TEST(a_few_calibration_lines_are_enough_for_espirit)
 {
-    const scene c = {"cartesian",
-                     "shepp-logan",
-                     {.acceleration = {3, 1}, .calibration = {8, 0}},
-                     2e-4,
-                     "L:coil maps: by ESPIRiT, as lines are missing",
-                     1.3};
+    const char *said = "L:coil maps: by ESPIRiT, as lines are missing";
+    const scene c = {"cartesian", "shepp-logan", {.acceleration = {3, 1}, .calibration = {8, 0}}, 2e-4, said, 1.3};
     expect_nearly_the_true_maps(&c);
 }
 
